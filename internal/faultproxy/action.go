@@ -1,0 +1,58 @@
+package faultproxy
+
+import "time"
+
+// Action is what happens to a request that a [Rule] has picked.
+type Action struct {
+	kind  kind
+	delay time.Duration
+}
+
+type kind int
+
+const (
+	pass kind = iota
+	dropBefore
+	dropAfter
+	resetAfter
+	swallowReply
+	swallowRequest
+	delay
+	duplicate
+	holdRequest
+)
+
+var (
+	// DropBefore closes the connection; the server never sees the request.
+	DropBefore = Action{kind: dropBefore}
+
+	// DropAfter lets the server execute the request and answer it, then closes
+	// the connection without the reply. The client reads the end of the stream.
+	DropAfter = Action{kind: dropAfter}
+
+	// ResetAfter is DropAfter with a RST instead of a FIN. The client reads
+	// "connection reset by peer", or the end of the stream if something has
+	// looked at the socket before: go-redis does, for push messages.
+	ResetAfter = Action{kind: resetAfter}
+
+	// SwallowReply lets the server execute the request and keeps the reply, and
+	// all replies after it, from the client. The connection stays open.
+	SwallowReply = Action{kind: swallowReply}
+
+	// SwallowRequest keeps the request, and all requests after it on its
+	// connection, from the server. The connection stays open.
+	SwallowRequest = Action{kind: swallowRequest}
+
+	// Duplicate sends the request twice. When both have been answered, the client
+	// gets the first reply.
+	Duplicate = Action{kind: duplicate}
+
+	// HoldRequest keeps the request as SwallowRequest does, until
+	// [RuleHandle.Release] has the server execute it on a connection of its own:
+	// a request that arrives long after its client gave up.
+	HoldRequest = Action{kind: holdRequest}
+)
+
+// Delay sends the request on after d, and the ones behind it on its connection
+// after it. A client that has closed the connection by then does not stop it.
+func Delay(d time.Duration) Action { return Action{kind: delay, delay: d} }

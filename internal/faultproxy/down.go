@@ -1,0 +1,94 @@
+package faultproxy
+
+import "strings"
+
+// reaction is what the session does when the server has answered a request.
+type reaction int
+
+const (
+	deliver      reaction = iota
+	keep                  // for deliverKept
+	deliverKept           // drop this reply and deliver the one that was kept
+	goSilent              // deliver neither this reply nor any after it
+	dropSession           // close instead of delivering
+	resetSession          // close by RST instead of delivering
+)
+
+// expect notes, before a request is sent, what to do with its reply.
+func (s *session) expect(r reaction) {
+	// On a pub/sub connection requests and frames do not come in pairs (one
+	// SUBSCRIBE has as many confirmations as channels), so only a reaction that
+	// differs is noted, for the next frame that is not a message.
+	if s.class() == PubSub && r == deliver {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(s.pending, r)
+}
+
+// reactTo finds what to do with a frame from the server.
+func (s *session) reactTo(f frame) reaction {
+	if s.class() == PubSub {
+		if isMessage(f) {
+			return deliver
+		}
+	} else if f.kind == '>' {
+		return deliver // out of band: answers no request
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 {
+		return deliver // unasked, as "max number of clients reached" is
+	}
+	r := s.pending[0]
+	s.pending = s.pending[1:]
+	return r
+}
+
+// down moves replies to the client until the server ends the connection.
+func (s *session) down() {
+	replies := newFrameReader(s.server)
+	silent := false // a reply was swallowed; so is the rest
+	var kept frame
+	for {
+		f, err := replies.reply()
+		if err != nil {
+			s.check(err)
+			// Nor does the end of the connection pass a closed gate.
+			if s.p.gates.wait(downstream, s) {
+				s.close()
+			}
+			return
+		}
+		switch s.reactTo(f) {
+		case deliver:
+		case keep:
+			kept = f
+			continue
+		case deliverKept:
+			f = kept
+		case goSilent:
+			silent = true
+		case dropSession:
+			s.close()
+			return
+		case resetSession:
+			s.reset()
+			return
+		}
+		if silent {
+			continue
+		}
+		if !s.p.gates.wait(downstream, s) {
+			return
+		}
+		// A client that is gone is no reason to stop: the server is to read
+		// all it was sent, and it would stop at a reset.
+		_, _ = s.client.Write(f.raw)
+	}
+}
+
+func isMessage(f frame) bool {
+	return len(f.args) > 0 && strings.HasSuffix(f.args[0], "message")
+}

@@ -1,0 +1,140 @@
+package faultproxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/redistest/loopback"
+)
+
+// Proxy forwards connections to one server. Its methods may be called from any
+// goroutine.
+type Proxy struct {
+	tb     testing.TB
+	target string
+	port   *loopback.Port
+	gates  gates
+
+	ctx    context.Context // ends when the proxy closes; for dials
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // every goroutine of the proxy
+
+	mu       sync.Mutex
+	listener net.Listener          // guarded by mu; nil while connections are refused
+	closed   bool                  // guarded by mu
+	sessions map[*session]struct{} // guarded by mu
+	rules    []*RuleHandle         // guarded by mu
+	counts   map[string]int        // guarded by mu; requests by command, upper case
+}
+
+// Start runs a proxy in front of the server at target, and closes it with the
+// test. The server need not be up.
+func Start(t testing.TB, target string) *Proxy {
+	t.Helper()
+	p := &Proxy{
+		tb:       t,
+		target:   target,
+		gates:    gates{changed: make(chan struct{})},
+		sessions: map[*session]struct{}{},
+		counts:   map[string]int{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	for try := 0; ; try++ {
+		port, err := loopback.Claim()
+		if err != nil {
+			t.Fatalf("faultproxy: %v", err)
+		}
+		p.port = port
+		err = p.listen()
+		if err == nil {
+			break
+		}
+		port.Release()
+		if try == 9 {
+			t.Fatalf("faultproxy: %v", err)
+		}
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+// Addr is where clients connect. It stays the same over Refuse.
+func (p *Proxy) Addr() string { return p.port.Addr() }
+
+// Refuse makes the system refuse new connections, as for a server that is not
+// running, until it is called with false. Open connections go on.
+func (p *Proxy) Refuse(refuse bool) {
+	p.tb.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+	case refuse && p.listener != nil:
+		p.listener.Close()
+		p.listener = nil
+	case !refuse && p.listener == nil:
+		if err := p.listenLocked(); err != nil {
+			p.tb.Errorf("faultproxy: taking connections again: %v", err)
+		}
+	}
+}
+
+func (p *Proxy) listen() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listenLocked()
+}
+
+func (p *Proxy) listenLocked() error {
+	l, err := net.Listen("tcp4", p.port.Addr())
+	if err != nil {
+		return err
+	}
+	p.listener = l
+	p.wg.Go(func() { p.accept(l) })
+	return nil
+}
+
+// accept runs until l is closed.
+func (p *Proxy) accept(l net.Listener) {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			p.tb.Errorf("faultproxy: accept: %v", err)
+			return
+		}
+		p.wg.Go(func() { p.serve(conn.(*net.TCPConn)) })
+	}
+}
+
+// CloseAll closes the connections of a class that are open now. After
+// Refuse(true), CloseAll(Any) leaves none.
+func (p *Proxy) CloseAll(class Class) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
+		if class == Any || class == s.class() {
+			s.close()
+		}
+	}
+}
+
+// close ends everything and waits for it.
+func (p *Proxy) close() {
+	p.mu.Lock()
+	p.closed = true
+	if p.listener != nil {
+		p.listener.Close()
+	}
+	p.mu.Unlock()
+	p.cancel()
+	p.CloseAll(Any)
+	p.wg.Wait()
+	p.port.Release()
+}

@@ -1,0 +1,128 @@
+package faultproxy
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// session is one client connection and the server connection behind it.
+//
+// Two goroutines move the frames: up takes requests to the server, down takes
+// replies to the client. Each reads one side and writes the other.
+type session struct {
+	p      *Proxy
+	client *net.TCPConn
+
+	subscribed atomic.Bool // set by up, before the request that subscribes is forwarded
+
+	done      chan struct{} // closed by close
+	closeOnce sync.Once
+
+	mu      sync.Mutex
+	server  *net.TCPConn // written once, with mu held, before the pumps start; they read it freely
+	pending []reaction   // guarded by mu; for the replies to come, in order
+
+	handshake [][]byte // used by up; see remember
+}
+
+func (s *session) class() Class {
+	if s.subscribed.Load() {
+		return PubSub
+	}
+	return Command
+}
+
+// serve runs a session to its end.
+func (p *Proxy) serve(client *net.TCPConn) {
+	s := &session{p: p, client: client, done: make(chan struct{})}
+	defer s.close()
+	if !p.enter(s) {
+		return
+	}
+	defer p.leave(s)
+	if !s.dial() {
+		return // the client sees its connection end, as with a dead server
+	}
+	var pumps sync.WaitGroup
+	pumps.Go(s.up)
+	pumps.Go(s.down)
+	pumps.Wait()
+}
+
+// enter refuses a connection that was accepted just before Refuse, so that
+// nothing is left open after Refuse and CloseAll.
+func (p *Proxy) enter(s *session) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.listener == nil {
+		return false
+	}
+	p.sessions[s] = struct{}{}
+	return true
+}
+
+func (p *Proxy) leave(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.sessions, s)
+}
+
+// dial connects to the server, and fails if the session is closed meanwhile.
+func (s *session) dial() bool {
+	conn, err := new(net.Dialer).DialContext(s.p.ctx, "tcp", s.p.target)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.server = conn.(*net.TCPConn) // from here on close closes it
+	select {
+	case <-s.done:
+		s.server.Close()
+		return false
+	default:
+		return true
+	}
+}
+
+// close ends the session from any goroutine. Both pumps then fail and return.
+func (s *session) close() {
+	s.closeOnce.Do(func() {
+		close(s.done)
+		s.client.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.server != nil {
+			s.server.Close()
+		}
+	})
+}
+
+// reset is close with a RST to the client instead of a FIN.
+func (s *session) reset() {
+	_ = s.client.SetLinger(0) // fails only on a connection that is gone
+	s.close()
+}
+
+// pause returns false if the session was closed meanwhile.
+func (s *session) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// check reports a stream that is not RESP: the proxy does not understand the
+// test's traffic, and what the test shows would mean nothing.
+func (s *session) check(err error) {
+	if errors.Is(err, errProtocol) {
+		s.p.tb.Errorf("faultproxy: %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+package redistest
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redistest/loopback"
+)
+
+const clusterSlots = 16384
+
+// Cluster is a Redis Cluster of masters without replicas. Node i of n has the
+// slots from i*16384/n on, until a test moves them.
+type Cluster struct {
+	Nodes []*Server
+	Addrs []string // of the nodes, for redis.ClusterOptions
+}
+
+// StartCluster starts a cluster of the given number of masters (Redis makes do
+// with one, its tools ask for three) and returns when all nodes call it whole.
+func StartCluster(t testing.TB, masters int) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	for i := range masters {
+		c.addNode(t)
+		c.Nodes[i].Do(t, "CLUSTER", "ADDSLOTSRANGE",
+			i*clusterSlots/masters, (i+1)*clusterSlots/masters-1)
+		// Nodes that meet with equal epochs take a while to settle who yields.
+		c.Nodes[i].Do(t, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+	}
+	for _, n := range c.Nodes[1:] {
+		c.Nodes[0].Do(t, "CLUSTER", "MEET", "127.0.0.1", n.port.Number, n.busPort)
+	}
+	for _, n := range c.Nodes {
+		Eventually(t, topologyTimeout, "the cluster is whole", func() bool {
+			info := n.Do(t, "CLUSTER", "INFO").(string)
+			return lineOf(info, "cluster_state") == "ok" &&
+				lineOf(info, "cluster_slots_ok") == strconv.Itoa(clusterSlots) &&
+				lineOf(info, "cluster_known_nodes") == strconv.Itoa(masters)
+		})
+	}
+	return c
+}
+
+func (c *Cluster) addNode(t testing.TB) {
+	t.Helper()
+	bus, err := loopback.Claim()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	t.Cleanup(bus.Release)
+	n := Start(t, WithConfig(
+		"cluster-enabled yes",
+		"cluster-node-timeout 2000",
+		fmt.Sprintf("cluster-port %d", bus.Number),
+	))
+	n.busPort = bus.Number
+	c.Nodes = append(c.Nodes, n)
+	c.Addrs = append(c.Addrs, n.Addr())
+}
+
+// Client returns a cluster client, which is closed with the test.
+func (c *Cluster) Client(t testing.TB, mods ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+	t.Helper()
+	opts := &redis.ClusterOptions{Addrs: c.Addrs}
+	for _, mod := range mods {
+		mod(opts)
+	}
+	rdb := redis.NewClusterClient(opts)
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// Owner is the node that serves the slot of key, by what the first node knows.
+func (c *Cluster) Owner(t testing.TB, key string) *Server {
+	t.Helper()
+	slot := c.Nodes[0].Do(t, "CLUSTER", "KEYSLOT", key).(int64)
+	for _, r := range c.Nodes[0].Do(t, "CLUSTER", "SLOTS").([]any) {
+		entry := r.([]any) // first slot, last slot, master, replicas
+		if slot < entry[0].(int64) || slot > entry[1].(int64) {
+			continue
+		}
+		port := entry[2].([]any)[1].(int64)
+		for _, n := range c.Nodes {
+			if int64(n.port.Number) == port {
+				return n
+			}
+		}
+	}
+	t.Fatalf("redistest: no node has the slot of %q", key)
+	return nil
+}

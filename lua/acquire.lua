@@ -1,0 +1,78 @@
+-- acquire: takes a free lock for an owner, or says who holds it and, if asked,
+-- puts the client into the registry of waiters.
+--
+-- KEYS[1] lock     hash: owner -> hold count
+-- KEYS[2] epoch    string: commands of this client numbered below it are stale
+-- KEYS[3] turn     string: the client that was woken and may take the free lock
+-- KEYS[4] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- KEYS[5] token    string: fencing counter; only when the lock has fencing
+-- ARGV[1] owner    hash field
+-- ARGV[2] lease    ms
+-- ARGV[3] number   of this command; rises with every command of the client
+-- ARGV[4] epoch    ms to remember `number` as the epoch; 0: do not
+-- ARGV[5] client   id of the client
+-- ARGV[6] register ms the registry is to live; 0: do not register
+-- ARGV[7] since    arrival to register with; 0: now
+--
+-- Replies {1, token} granted; {0, ttl, holder, since} busy: ttl in ms, -1 without
+-- one, holder '' while the free lock is kept for a woken client; {-1} stale.
+--
+-- Twice: the second run finds the owner's field and grants again, with the same
+-- token. Late: stale, once a later command has set the epoch.
+
+local lock, epoch, turn, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local client, since = ARGV[5], tonumber(ARGV[7])
+
+-- A key of another type fails here, before anything is written.
+local count = redis.call('HGET', lock, owner)
+local marks = redis.call('MGET', epoch, turn)
+if marks[1] and tonumber(marks[1]) > number then
+  return {-1}
+end
+if ARGV[4] ~= '0' then
+  redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])
+end
+
+if not count then
+  local holder = ''
+  local ttl = redis.call('PTTL', lock)
+  if ttl ~= -2 then
+    holder = redis.call('HKEYS', lock)[1]
+  elseif marks[2] and marks[2] ~= client then
+    ttl = redis.call('PTTL', turn)
+  end
+  if ttl ~= -2 then
+    if ARGV[6] ~= '0' then
+      if since == 0 then
+        local now = redis.call('TIME')
+        since = now[1] * 1000000 + now[2]
+      end
+      redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
+      redis.call('PEXPIRE', waiters, ARGV[6])
+    end
+    return {0, ttl, holder, since}
+  end
+end
+
+-- Redis does not roll a script back: what can fail comes before the HSET.
+local issued = 0
+if token then
+  issued = tonumber(redis.call('GET', token) or '0')
+  if not count then
+    issued = raise(token, issued)
+  end
+end
+redis.call('HSET', lock, owner, 1)
+local expiry = redis.pcall('PEXPIRE', lock, lease)
+if type(expiry) == 'table' then
+  redis.call('HDEL', lock, owner) -- a lock without a TTL would be for ever
+  return expiry
+end
+if marks[2] == client then
+  redis.pcall('DEL', turn)
+end
+if since ~= 0 then
+  redis.pcall('ZREM', waiters, client)
+end
+return {1, issued}

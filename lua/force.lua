@@ -1,0 +1,21 @@
+-- force: frees the lock whoever holds it, and wakes the first registered waiter.
+--
+-- KEYS[1] lock     hash: owner -> hold count
+-- KEYS[2] turn     string: the client that was woken and may take the free lock
+-- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- ARGV[1] channel  of the lock
+-- ARGV[2] publish  PUBLISH or SPUBLISH
+-- ARGV[3] pause    ms that the free lock is kept for the woken client
+-- ARGV[4] counted  1: PUBLISH answers how many received it
+--
+-- Replies {1} freed, {0} it was free.
+--
+-- Twice or late: frees the lock of whoever holds it by then, as the name says.
+
+-- A key of another type fails here and stays as it is.
+if redis.call('HLEN', KEYS[1]) == 0 then
+  return {0}
+end
+redis.call('DEL', KEYS[1])
+wake(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1')
+return {1}

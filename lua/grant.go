@@ -1,0 +1,117 @@
+package lua
+
+import (
+	"context"
+	"time"
+)
+
+// Order is what every command that changes a lock carries.
+type Order struct {
+	Number uint64        // rises with every command of the client, below 2^53
+	Epoch  time.Duration // remember Number as the epoch for so long; 0: do not
+}
+
+// Acquire asks for a free lock.
+type Acquire struct {
+	Owner    string
+	Lease    time.Duration
+	Order    Order
+	Client   string
+	Register time.Duration // how long the registry of waiters is to live if the lock is busy; 0: do not register
+	Since    int64         // arrival, as an earlier reply gave it; 0: now
+	Fencing  bool
+}
+
+// Granted is the answer to Acquire, Transfer and Count.
+type Granted struct {
+	Verdict Verdict
+	Token   int64         // with fencing
+	TTL     time.Duration // of the lock when Busy; NoTTL when it has none
+	Holder  string        // when Busy; empty while a free lock is kept for a client that was woken
+	Since   int64         // arrival in the registry, for the next Acquire
+	Others  int           // clients in the registry, from Transfer
+}
+
+// Verdict is what a script made of a command.
+type Verdict int
+
+const (
+	Busy    Verdict = iota // Acquire: somebody else holds the lock
+	Done                   // as asked
+	NotHeld                // the owner does not hold the lock
+	Stale                  // a later command came first: nothing was changed
+)
+
+// NoTTL stands for the TTL of a key that never expires.
+const NoTTL = time.Duration(-1)
+
+// Run sends the command.
+func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+	keys := []string{k.Lock, k.Epoch, k.Turn, k.Waiters}
+	if a.Fencing {
+		keys = append(keys, k.Token)
+	}
+	r, err := acquireScript.run(ctx, p, keys,
+		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since)
+	if err != nil {
+		return Granted{}, err
+	}
+	switch code := number(r, 0); code {
+	case 1:
+		return Granted{Verdict: Done, Token: number(r, 1)}, nil
+	case 0:
+		return Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3)}, nil
+	default:
+		return Granted{Verdict: Stale}, nil
+	}
+}
+
+// Transfer hands the lock over within one client.
+type Transfer struct {
+	From, To string
+	Lease    time.Duration // of To
+	Order    Order
+	Fencing  bool
+}
+
+// Run sends the command.
+func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+	keys := []string{k.Lock, k.Epoch, k.Waiters}
+	if t.Fencing {
+		keys = append(keys, k.Token)
+	}
+	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch))
+	if err != nil {
+		return Granted{}, err
+	}
+	return Granted{Verdict: verdict(number(r, 0)), Token: number(r, 1), Others: int(number(r, 2))}, nil
+}
+
+// Count sets the hold count of an owner that holds the lock.
+type Count struct {
+	Owner string
+	Count int
+	Lease time.Duration // the TTL is raised to it, never lowered; 0: left alone
+	Order Order
+}
+
+// Run sends the command.
+func (c Count) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+	r, err := countScript.run(ctx, p, []string{k.Lock, k.Epoch},
+		c.Owner, c.Count, ms(c.Lease), c.Order.Number, ms(c.Order.Epoch))
+	if err != nil {
+		return Granted{}, err
+	}
+	return Granted{Verdict: verdict(number(r, 0))}, nil
+}
+
+func verdict(code int64) Verdict {
+	switch code {
+	case 1:
+		return Done
+	case 0:
+		return NotHeld
+	default:
+		return Stale
+	}
+}

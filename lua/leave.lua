@@ -1,0 +1,28 @@
+-- leave: takes a client that waits no longer out of the registry, and passes on
+-- a wake-up that it was given and will not use.
+--
+-- KEYS[1] lock     hash: owner -> hold count
+-- KEYS[2] turn     string: the client that was woken and may take the free lock
+-- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- ARGV[1] client   id of the client
+-- ARGV[2] channel  of the lock
+-- ARGV[3] publish  PUBLISH or SPUBLISH
+-- ARGV[4] pause    ms that the free lock is kept for the woken client
+-- ARGV[5] counted  1: PUBLISH answers how many received it
+--
+-- Replies {1} if the wake-up was passed on, otherwise {0}.
+--
+-- Twice or late: at worst a waiter is woken in vain, or loses its place.
+
+local lock, turn, waiters = KEYS[1], KEYS[2], KEYS[3]
+
+redis.call('ZREM', waiters, ARGV[1])
+local woken = redis.call('GET', turn)
+if redis.call('EXISTS', lock) == 1 or (woken and woken ~= ARGV[1]) then
+  return {0} -- whoever holds the lock, or was woken, wakes the next
+end
+if woken then
+  redis.call('DEL', turn)
+end
+wake(turn, waiters, ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1')
+return {1}

@@ -1,0 +1,58 @@
+package lua
+
+import (
+	"errors"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Unknown reports whether after err the script may have run, or may still run:
+// the command was, or may have been, written and no reply came. After any other
+// error it has changed nothing.
+func Unknown(err error) bool {
+	if err == nil {
+		return false
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		return false // Redis answered
+	}
+	return !unsent(err)
+}
+
+// Retryable reports whether the same command may succeed a little later: there
+// was no reply, or Redis said that it cannot serve just now.
+func Retryable(err error) bool {
+	if err == nil || errors.Is(err, redis.ErrClosed) {
+		return false
+	}
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return true
+	}
+	for _, prefix := range []string{
+		"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY",
+		"NOREPLICAS", "MOVED", "ASK", "ERR max number of clients reached",
+	} {
+		if redis.HasErrorPrefix(err, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// ForeignKey reports whether Redis refused because the key holds something that
+// is not a lock.
+func ForeignKey(err error) bool {
+	return redis.HasErrorPrefix(err, "WRONGTYPE")
+}
+
+// unsent reports that the command never left: no connection was had for it.
+func unsent(err error) bool {
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
+		return true
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}

@@ -1,0 +1,42 @@
+-- release: frees the lock if the owner holds it, whatever the hold count, and
+-- wakes the first registered waiter.
+--
+-- KEYS[1] lock     hash: owner -> hold count
+-- KEYS[2] epoch    string: commands of this client numbered below it are stale
+-- KEYS[3] turn     string: the client that was woken and may take the free lock
+-- KEYS[4] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- ARGV[1] owner    hash field
+-- ARGV[2] number   of this command; rises with every command of the client
+-- ARGV[3] epoch    ms to remember `number` as the epoch; 0: do not
+-- ARGV[4] channel  of the lock
+-- ARGV[5] publish  PUBLISH or SPUBLISH
+-- ARGV[6] pause    ms that the free lock is kept for the woken client
+-- ARGV[7] counted  1: PUBLISH answers how many received it
+--
+-- Replies {1, epoch set} freed; {0, epoch set} the owner did not hold it; {-1} stale.
+--
+-- Twice: the second run finds no field and changes nothing. Late: stale once a
+-- later command has set the epoch. Needs no memory, so it works when Redis is full.
+
+local lock, epoch = KEYS[1], KEYS[2]
+
+local held = redis.call('HEXISTS', lock, ARGV[1])
+local mark = redis.call('GET', epoch)
+if mark and tonumber(mark) > tonumber(ARGV[2]) then
+  return {-1}
+end
+local remembered = 0
+if ARGV[3] ~= '0' then
+  -- pcall: a full Redis refuses SET, and must not refuse the release.
+  local set = redis.pcall('SET', epoch, ARGV[2], 'PX', ARGV[3])
+  remembered = set.err and 0 or 1
+end
+if held == 0 then
+  return {0, remembered}
+end
+-- HDEL and not DEL: a field of somebody else, should there be one, stays.
+redis.call('HDEL', lock, ARGV[1])
+if redis.call('EXISTS', lock) == 0 then
+  wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1')
+end
+return {1, remembered}

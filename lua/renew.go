@@ -1,0 +1,50 @@
+package lua
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Renewal is Redis' answer for one lock of a batch.
+type Renewal int
+
+const (
+	Renewed  Renewal = iota
+	NotOwner         // the owner does not hold the lock (any more)
+	Refused          // Redis refused; the error says why
+)
+
+// Renew extends the locks to lease, each for its owner; in a cluster all must be
+// in one slot. The error tells why entries were refused; without a reply there
+// are no entries.
+func Renew(ctx context.Context, p Processor, locks, owners []string, lease time.Duration) ([]Renewal, error) {
+	args := make([]any, 0, 1+len(owners))
+	args = append(args, ms(lease))
+	for _, owner := range owners {
+		args = append(args, owner)
+	}
+	r, err := renewScript.run(ctx, p, locks, args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(r) < len(locks) {
+		return nil, fmt.Errorf("renew: %d replies for %d locks", len(r), len(locks))
+	}
+	renewals := make([]Renewal, len(locks))
+	for i := range renewals {
+		switch number(r, i) {
+		case 1:
+			renewals[i] = Renewed
+		case 0:
+			renewals[i] = NotOwner
+		default:
+			renewals[i] = Refused
+		}
+	}
+	if len(r) > len(locks) {
+		err = errors.New(text(r, len(locks)))
+	}
+	return renewals, err
+}

@@ -1,0 +1,155 @@
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxBatch is the most channels named in one command: enough that 10,000 cost
+// little, few enough that Redis is not held up by one command.
+const maxBatch = 500
+
+var errSilent = errors.New("pubsub: no reply to PING")
+
+// conn is one connection, used by two goroutines: the manager writes, the
+// reader reads.
+type conn struct {
+	hub    *Hub
+	ctx    context.Context // ends when the connection is given up
+	cancel context.CancelFunc
+	ps     *redis.PubSub
+	born   time.Time
+
+	// The manager's own.
+	outbox    []batch       // not sent yet, in order
+	started   bool          // whether there is a reader
+	confirmed bool          // whether all channels carried over were confirmed
+	pinged    time.Duration // age when the last PING was sent
+
+	awaited atomic.Int32 // answers to the batch sent last; the manager sets it, the reader counts down
+	heard   atomic.Int64 // age when something last arrived; set by the reader
+	pings   atomic.Int32 // PINGs without an answer
+
+	ended chan struct{} // closed by the reader when it ends
+	err   error         // why it ended; written before ended is closed
+}
+
+// batch is one SUBSCRIBE or UNSUBSCRIBE.
+type batch struct {
+	command  func(ps *redis.PubSub, ctx context.Context, channels ...string) error
+	channels []string
+}
+
+// newConn prepares a connection that has w to do first.
+func newConn(h *Hub, w work) *conn {
+	c := &conn{hub: h, born: time.Now(), ended: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(h.ctx)
+	c.ps = h.rdb.Subscribe(c.ctx)
+	c.queue(w)
+	return c
+}
+
+// queue adds w to the outbox, what somebody waits for first.
+func (c *conn) queue(w work) {
+	for channels := range slices.Chunk(w.subscribe, maxBatch) {
+		c.outbox = append(c.outbox, batch{(*redis.PubSub).Subscribe, channels})
+	}
+	for channels := range slices.Chunk(w.unsubscribe, maxBatch) {
+		c.outbox = append(c.outbox, batch{(*redis.PubSub).Unsubscribe, channels})
+	}
+}
+
+// upToDate reports whether everything was sent and answered.
+func (c *conn) upToDate() bool { return len(c.outbox) == 0 && c.awaited.Load() == 0 }
+
+// open dials, sends the first batch and starts the reader, which would dial as
+// well if it were started earlier. Dialing and the handshake have the limits of
+// the client; PingTimeout would be too short for a slow TLS handshake. The
+// batch needs none of its own, since nothing can be ahead of it in a new
+// socket.
+func (c *conn) open() error {
+	b := c.pop()
+	if err := b.command(c.ps, c.ctx, b.channels...); err != nil {
+		return err
+	}
+	c.heard.Store(int64(c.age()))
+	c.started = true
+	go c.read()
+	return nil
+}
+
+// send writes the next batch if there is one and the last one was answered. One
+// at a time is what makes a channel's state simple: it has one command at most
+// without an answer. It makes for large batches when there is much to do. And
+// it keeps out of a deadlock: go-redis holds one mutex for each write and takes
+// it before each read, so that a peer which does not read before it has written
+// its answers would never get rid of them.
+func (c *conn) send() error {
+	if len(c.outbox) == 0 || c.awaited.Load() > 0 {
+		return nil
+	}
+	b := c.pop()
+	return c.write(func(ctx context.Context) error { return b.command(c.ps, ctx, b.channels...) })
+}
+
+// pop takes the next batch from the outbox. Its answers are awaited from here
+// on, because they may come before the write has returned.
+func (c *conn) pop() batch {
+	b := c.outbox[0]
+	c.outbox = c.outbox[1:]
+	c.awaited.Store(int32(len(b.channels)))
+	return b
+}
+
+// write limits one command to PingTimeout. A stalled write holds the mutex of
+// the PubSub, so nothing but a deadline gets it out: PubSub.Close would wait
+// for that mutex.
+func (c *conn) write(command func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(c.ctx, c.hub.cfg.PingTimeout)
+	defer cancel()
+	return command(ctx)
+}
+
+// keepalive sends a PING if the connection has been silent for long enough, and
+// returns when it must be called again, or an error if the silence lasted.
+func (c *conn) keepalive() (next time.Time, err error) {
+	cfg, heard, now := &c.hub.cfg, time.Duration(c.heard.Load()), c.age()
+	switch {
+	case c.pinged > heard:
+		if now-c.pinged >= cfg.PingTimeout {
+			return next, errSilent
+		}
+		return c.born.Add(c.pinged + cfg.PingTimeout), nil
+	case now-heard < cfg.PingInterval:
+		return c.born.Add(heard + cfg.PingInterval), nil
+	}
+	c.pinged = now // before the write, which may take a while
+	c.pings.Add(1)
+	if err := c.write(func(ctx context.Context) error { return c.ps.Ping(ctx) }); err != nil {
+		return next, err
+	}
+	// The reader does not wake the manager for the answer, so the next PING may
+	// be due first.
+	return c.born.Add(c.pinged + min(cfg.PingInterval, cfg.PingTimeout)), nil
+}
+
+// age counts on the monotonic clock.
+func (c *conn) age() time.Duration { return time.Since(c.born) }
+
+// close gives the connection up and waits for the reader. PubSub.Close waits
+// for the PubSub's mutex, which the reader holds while go-redis reconnects
+// within Receive: ending ctx first cuts the dialing short, and the client's own
+// timeouts limit the rest. Opening the next connection without waiting would
+// gain nothing, since it has the same address to dial.
+func (c *conn) close() {
+	c.cancel()
+	_ = c.ps.Close() // nothing can be done about an error, nor is it of interest
+	if c.started {
+		<-c.ended
+	}
+}

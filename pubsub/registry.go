@@ -1,0 +1,207 @@
+package pubsub
+
+import (
+	"container/list"
+	"errors"
+	"time"
+)
+
+// maxLingering caps the channels kept subscribed without a listener, so that
+// churn over many names costs Redis and the hub a fixed amount of memory,
+// whatever Config.Linger is.
+const maxLingering = 1024
+
+// errUnasked means that Redis answered a command that was not sent on this
+// connection, as far as is known. go-redis has then reconnected by itself, and
+// messages may have been missed.
+var errUnasked = errors.New("pubsub: reply to a command that was not sent")
+
+// registry is the set of channels: what is wanted, what was sent, what was
+// answered. It does no I/O. Hub.mu guards all of it.
+type registry struct {
+	channels  map[string]*channel // every channel that is wanted, or sent, or awaited
+	listened  int                 // how many of them have a listener
+	lingering list.List           // of *channel without a listener but wanted, the first to expire in front
+	pending   []*channel          // those for which wanted and sent may differ, each once
+	linger    time.Duration
+}
+
+// channel is guarded by Hub.mu, name excepted, which does not change.
+type channel struct {
+	name      string
+	listeners []*Subscription // in no order
+	linger    *list.Element   // in registry.lingering, or nil
+	expires   time.Time       // when it stops lingering
+	queued    bool            // whether it is in registry.pending
+	sent      bool            // whether the last command for it on this connection is SUBSCRIBE
+	awaited   bool            // whether that command is without an answer
+}
+
+func (ch *channel) wanted() bool    { return len(ch.listeners) > 0 || ch.linger != nil }
+func (ch *channel) confirmed() bool { return ch.sent && !ch.awaited }
+
+// call is one event for one listener, made under Hub.mu and delivered after.
+type call struct {
+	to   *Subscription
+	kind Kind
+}
+
+// add makes s a listener of the named channel and reports whether the channel
+// is confirmed; s then counts as told so.
+func (r *registry) add(s *Subscription, name string) (confirmed bool) {
+	ch := r.channels[name]
+	if ch == nil {
+		ch = &channel{name: name}
+		r.channels[name] = ch
+	}
+	if len(ch.listeners) == 0 {
+		r.listened++
+		r.stopLingering(ch)
+	}
+	s.channel, s.index = ch, len(ch.listeners)
+	ch.listeners = append(ch.listeners, s)
+	if !ch.sent {
+		r.queue(ch)
+	}
+	s.seen = ch.confirmed()
+	return s.seen
+}
+
+// remove takes s from its channel and reports whether the manager should look.
+func (r *registry) remove(s *Subscription, now time.Time) (work bool) {
+	ch := s.channel
+	last := len(ch.listeners) - 1
+	ch.listeners[s.index] = ch.listeners[last]
+	ch.listeners[s.index].index = s.index
+	ch.listeners[last] = nil
+	ch.listeners = ch.listeners[:last]
+	if last > 0 {
+		return false
+	}
+	r.listened--
+	switch {
+	case ch.sent && r.linger > 0:
+		ch.linger, ch.expires = r.lingering.PushBack(ch), now.Add(r.linger)
+		if r.lingering.Len() > maxLingering {
+			r.expire(r.lingering.Front().Value.(*channel))
+		}
+		// A timer is set already unless this one is the first.
+		return len(r.pending) > 0 || r.lingering.Len() == 1
+	case ch.sent:
+		r.queue(ch)
+	case !ch.awaited:
+		delete(r.channels, ch.name)
+	}
+	return true
+}
+
+func (r *registry) queue(ch *channel) {
+	if !ch.queued {
+		ch.queued = true
+		r.pending = append(r.pending, ch)
+	}
+}
+
+func (r *registry) stopLingering(ch *channel) {
+	if ch.linger != nil {
+		r.lingering.Remove(ch.linger)
+		ch.linger = nil
+	}
+}
+
+func (r *registry) expire(ch *channel) {
+	r.stopLingering(ch)
+	r.queue(ch)
+}
+
+// sweep expires the channels that have lingered long enough and returns when it
+// should be called again, or the zero time. That is a while after the next one
+// will have, so that there are at most eight sweeps, and commands, in the time
+// of one Linger, however many channels come and go.
+func (r *registry) sweep(now time.Time) (next time.Time) {
+	for e := r.lingering.Front(); e != nil; e = r.lingering.Front() {
+		ch := e.Value.(*channel)
+		if now.Before(ch.expires) {
+			return ch.expires.Add(r.linger / 8)
+		}
+		r.expire(ch)
+	}
+	return time.Time{}
+}
+
+// idle reports whether no channel is wanted.
+func (r *registry) idle() bool { return r.listened == 0 && r.lingering.Len() == 0 }
+
+// collect returns the channels for which a command must be sent. They count as
+// sent and awaited from here on, since the reader may see an answer before the
+// writer's call has returned. The caller has seen to it that no channel is
+// awaited from before.
+func (r *registry) collect() (subscribe, unsubscribe []string) {
+	for _, ch := range r.pending {
+		ch.queued = false
+		if ch.wanted() == ch.sent {
+			continue // wanted, unwanted and wanted again since it was queued
+		}
+		ch.sent, ch.awaited = !ch.sent, true
+		if ch.sent {
+			subscribe = append(subscribe, ch.name)
+		} else {
+			unsubscribe = append(unsubscribe, ch.name)
+		}
+	}
+	r.pending = nil
+	return subscribe, unsubscribe
+}
+
+// answered takes note of one answer to a SUBSCRIBE (or an UNSUBSCRIBE) and
+// appends to calls whom to tell.
+func (r *registry) answered(name string, subscribed bool, calls []call) ([]call, error) {
+	ch := r.channels[name]
+	if ch == nil || !ch.awaited || subscribed != ch.sent {
+		return calls, errUnasked
+	}
+	ch.awaited = false
+	switch {
+	case ch.sent:
+		for _, s := range ch.listeners {
+			kind := Resubscribed
+			if !s.seen {
+				kind, s.seen = Subscribed, true
+			}
+			calls = append(calls, call{s, kind})
+		}
+	case !ch.wanted():
+		delete(r.channels, name)
+	}
+	return calls, nil
+}
+
+// published appends to calls whom to tell of a message. A listener that was not
+// told Subscribed yet is left out: it will look for itself when it is.
+func (r *registry) published(name string, calls []call) []call {
+	ch := r.channels[name]
+	if ch == nil {
+		return calls
+	}
+	for _, s := range ch.listeners {
+		if s.seen {
+			calls = append(calls, call{s, Message})
+		}
+	}
+	return calls
+}
+
+// reset forgets everything about the connection, which has ended, and the
+// channels that nobody listens to. The others are pending again.
+func (r *registry) reset() {
+	r.lingering.Init()
+	r.pending = nil
+	for name, ch := range r.channels {
+		ch.linger, ch.queued, ch.sent, ch.awaited = nil, false, false, false
+		if len(ch.listeners) == 0 {
+			delete(r.channels, name)
+			continue
+		}
+		r.queue(ch)
+	}
+}

@@ -1,0 +1,170 @@
+package reentrant
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// registryTTL is how long Redis remembers who waits: several polls, each of which
+// renews it, so that only the dead are forgotten.
+const registryTTL = time.Minute
+
+// attempt is what came of one try for the lock.
+type attempt struct {
+	hold      *holding    // granted
+	answer    lua.Granted // busy
+	heard     bool        // the client was registered, and messages would reach it
+	overtaken bool        // the waiter's state was settled otherwise meanwhile
+	err       error
+}
+
+// attempt tries once to take the lock for the head of the queue. It runs to its end
+// whether or not the call still waits, and gives back what nobody wants any more.
+func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
+	select {
+	case q.wire <- struct{}{}:
+	case <-w.gone:
+		return attempt{overtaken: true}
+	}
+	defer func() { <-q.wire }()
+
+	q.mu.Lock()
+	if w.state != leading {
+		q.mu.Unlock()
+		return attempt{overtaken: true}
+	}
+	q.resume()
+	heard, since := q.heard(), q.since
+	q.mu.Unlock()
+	select {
+	case <-q.wake: // whatever it told, this attempt comes after it
+	default:
+	}
+
+	order := q.order()
+	command := lua.Acquire{
+		Owner: w.owner, Lease: w.lease, Order: order,
+		Client: q.c.id, Since: since, Fencing: w.fencing,
+	}
+	if heard {
+		command.Register = registryTTL
+	}
+	line := q.c.line(q.keys.Lock)
+	sent := time.Now()
+	answer, err := command.Run(ctx, line, q.keys)
+	if err == nil && answer.Verdict == lua.Stale {
+		err = errStale
+	}
+	q.settle(order, err)
+
+	q.mu.Lock()
+	switch {
+	case err != nil:
+		q.failed(w, err)
+		q.mu.Unlock()
+		return attempt{err: q.explain(err)}
+	case answer.Verdict == lua.Busy:
+		if heard {
+			q.since = answer.Since
+		}
+		q.tidy()
+		q.mu.Unlock()
+		return attempt{answer: answer, heard: heard}
+	}
+
+	q.since = 0
+	h := q.hold(w.request, answer.Token, sent)
+	refusal := q.refusal(h, w, line)
+	if refusal == nil {
+		q.grant(w, h)
+		q.mu.Unlock()
+		q.c.acquired(Event{Name: q.name, Owner: h.owner, Token: h.token, Waited: time.Since(w.began)})
+		return attempt{hold: h}
+	}
+	h.beginRelease(refusal)
+	q.mu.Unlock()
+	q.letGo(ctx, h) // its error is cleaned up after
+	return attempt{err: refusal}
+}
+
+// refusal says why a lock that Redis granted is not to be held. The caller has
+// queue.mu.
+func (q *queue) refusal(h *holding, w *waiter, line *line) error {
+	switch {
+	case w.state == left:
+		return errInterrupted
+	case q.c.isClosing():
+		return ErrClosed
+	case line.missing() > 0:
+		return &ReplicasError{Name: q.name, Want: q.c.cfg.replicas, Got: line.acks}
+	case watchdog.Passed(q.c.watchdog.ValidUntil(&h.watch)):
+		return errTooLate
+	}
+	return nil
+}
+
+// failed notes what is left to clean up after an attempt that ended with err. The
+// caller has queue.mu.
+func (q *queue) failed(w *waiter, err error) {
+	if !lua.Unknown(err) {
+		return
+	}
+	w.doubt = true
+	if w.state == left {
+		q.cleanUp(w.owner, time.Now().Add(w.lease))
+	}
+}
+
+// explain gives an error of Redis the form in which callers see it.
+func (q *queue) explain(err error) error {
+	if lua.ForeignKey(err) {
+		return foreign(q.name, err)
+	}
+	return err
+}
+
+// giveUp ends the wait of a call: because of err, or at the limit of the wait if
+// that is nil. If the lock was granted at this very moment, a call that reached its
+// limit keeps it and any other gives it back.
+func (v *vigil) giveUp(err error) (*holding, error) {
+	q, w := v.q, v.w
+	q.mu.Lock()
+	switch w.state {
+	case granted:
+		h := w.hold
+		if err == nil {
+			q.mu.Unlock()
+			return h, nil
+		}
+		if h.state == live {
+			h.beginRelease(err)
+			ctx := context.WithoutCancel(v.ctx)
+			if !q.c.goBackground(func() { q.settleRelease(ctx, h) }) {
+				h.end(ErrClosed)
+			}
+		}
+		q.mu.Unlock()
+	case rejoined, refused:
+		q.mu.Unlock()
+	default:
+		q.remove(w, left)
+		close(w.gone)
+		if w.doubt {
+			q.cleanUp(w.owner, time.Now().Add(w.lease))
+		}
+		q.promote()
+		q.tidy()
+		q.mu.Unlock()
+	}
+	return nil, v.notAcquired(err)
+}
+
+func (v *vigil) notAcquired(err error) error {
+	return &NotAcquiredError{
+		Name: v.q.name, Holder: v.last.Holder, TTL: v.last.TTL,
+		Waited: time.Since(v.w.began), Err: err,
+	}
+}

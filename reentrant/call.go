@@ -1,0 +1,132 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+const (
+	// How a command is repeated that was not answered, or that Redis could not
+	// serve just then: what go-redis does by default, which it does not do here
+	// because a repeated command must carry a number of its own.
+	maxRetries  = 3
+	minPause    = 8 * time.Millisecond
+	maxPause    = 512 * time.Millisecond
+	retryWithin = 2 * time.Second // no retry begins later, counted from the first try
+
+	// epochTTL is how long a command that was sent and not answered is kept from
+	// taking effect. Requests that wait in a stopped server's buffers are executed
+	// when it goes on, and then the epoch's TTL has only just begun.
+	epochTTL = time.Minute
+)
+
+// errInterrupted: the caller has stopped waiting for a command.
+var errInterrupted = errors.New("interrupted")
+
+// call runs f, which sends commands and settles their outcome, and waits for it
+// until ctx ends, limit fires or, if closing is not nil, the Client closes; then it
+// returns errInterrupted and f goes on in the background. A goroutine of its own is
+// what lets a caller go: go-redis does not stop a command in flight. f gets ctx's
+// values without its end.
+func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
+	if !c.begin() {
+		return ErrClosed
+	}
+	if ctx.Done() == nil && limit == nil {
+		defer c.end()
+		f(ctx)
+		return nil
+	}
+	done := make(chan struct{})
+	go func() { // ends with f; Close waits for it
+		defer c.end()
+		defer close(done)
+		f(context.WithoutCancel(ctx))
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	case <-limit:
+	case <-closing:
+	}
+	return errInterrupted
+}
+
+// goBackground runs f on a goroutine that Close waits for. Once the Client is
+// closed it reports false: what f would have cleaned up expires with its lease.
+func (c *Client) goBackground(f func()) bool {
+	if !c.begin() {
+		return false
+	}
+	go func() { // ends with f; Close waits for it
+		defer c.end()
+		f()
+	}()
+	return true
+}
+
+// send repeats a command until Redis gives an answer that is final. doubted is true
+// if it was sent before without an answer, so that the answer may be to the second
+// run. The caller has the wire.
+func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+	began := time.Now()
+	for try := 0; ; try++ {
+		order := q.order()
+		g, err = run(order)
+		if err == nil && g.Verdict == lua.Stale {
+			err = errStale
+		}
+		q.settle(order, err)
+		doubted = doubted || lua.Unknown(err)
+		if err == nil || !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin {
+			return g, doubted, err
+		}
+		if !q.c.pause(backoff(try)) {
+			return g, doubted, err
+		}
+	}
+}
+
+// order numbers a command that is about to be sent. The caller has the wire, so
+// that commands about one lock leave in the order of their numbers.
+func (q *queue) order() lua.Order {
+	o := lua.Order{Number: q.c.number.Add(1)}
+	if q.doubt {
+		o.Epoch = epochTTL
+	}
+	return o
+}
+
+// settle notes what an answer, or its absence, says of the commands sent so far.
+// The caller has the wire.
+func (q *queue) settle(o lua.Order, err error) {
+	switch {
+	case lua.Unknown(err):
+		q.doubt = true
+	case err == nil && o.Epoch > 0:
+		q.doubt = false
+	}
+}
+
+// pause reports false if the Client was closed meanwhile.
+func (c *Client) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// backoff is capped exponential with jitter over its upper half.
+func backoff(try int) time.Duration {
+	d := min(minPause<<min(try, 10), maxPause)
+	return d/2 + rand.N(d/2+1)
+}

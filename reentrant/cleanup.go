@@ -1,0 +1,118 @@
+package reentrant
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// How often clean-up tries while Redis does not answer.
+const (
+	cleanUpPause = 50 * time.Millisecond
+	cleanUpLast  = time.Second
+)
+
+// cleanUp frees, in the background, what Redis may hold for an owner that holds
+// nothing any more, until Redis has confirmed or the key has expired. If the owner
+// has got the lock anew meanwhile, there is nothing to clean: its commands carry an
+// epoch. The caller has queue.mu.
+func (q *queue) cleanUp(owner string, expires time.Time) {
+	q.background(expires, func(ctx context.Context) (done bool) {
+		q.mu.Lock()
+		again := q.holder != nil && q.holder.owner == owner
+		q.mu.Unlock()
+		if again {
+			return true
+		}
+		epochSet := true
+		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
+			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.rdb, q.keys)
+			epochSet = set || o.Epoch == 0
+			return lua.Granted{Verdict: verdict}, err
+		})
+		if err == nil && !epochSet {
+			q.doubt = true
+		}
+		if err == nil {
+			q.signal(byMessage) // our own head may be waiting for this very lock
+		}
+		return err == nil || lua.ForeignKey(err)
+	})
+}
+
+// settleCount brings the hold count in Redis in line, in the background, after a
+// command for it was not answered. The caller has queue.mu.
+func (q *queue) settleCount(h *holding) {
+	q.background(time.Now().Add(q.c.cfg.lease), func(ctx context.Context) (done bool) {
+		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
+			q.mu.Lock()
+			count, state := h.count, h.state
+			q.mu.Unlock()
+			if state != live {
+				return lua.Granted{}, nil
+			}
+			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, q.keys)
+		})
+		return err == nil || lua.ForeignKey(err)
+	})
+}
+
+// tidy takes this Client out of the registry of waiters once nobody waits here. A
+// wake-up that was on its way to us goes on to the next. The caller has queue.mu.
+func (q *queue) tidy() {
+	if q.since == 0 || q.waiters.Len() > 0 || q.holder != nil {
+		return
+	}
+	q.background(time.Now().Add(registryTTL), func(ctx context.Context) (done bool) {
+		q.mu.Lock()
+		needed := q.since != 0 && q.waiters.Len() == 0
+		q.mu.Unlock()
+		if !needed {
+			return true
+		}
+		if err := lua.Leave(ctx, q.c.rdb, q.keys, q.c.id, q.c.wakeUp()); err != nil {
+			return !lua.Retryable(err)
+		}
+		q.mu.Lock()
+		q.since = 0
+		q.mu.Unlock()
+		return true
+	})
+}
+
+// background repeats a command, with the wire, until it is done or its time is
+// over. The caller has queue.mu.
+func (q *queue) background(until time.Time, command func(context.Context) (done bool)) {
+	q.c.keepQueue(q)
+	if !q.c.begin() {
+		q.c.leaveQueue(q)
+		return
+	}
+	go func() { // ends at until, or with the Client; Close waits for it
+		defer q.c.end()
+		defer q.c.leaveQueue(q)
+		ctx, cancel := context.WithDeadline(q.c.ctx, until)
+		defer cancel()
+		for pause := cleanUpPause; ; pause = min(2*pause, cleanUpLast) {
+			select {
+			case q.wire <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			done := command(ctx)
+			<-q.wire
+			if done || ctx.Err() != nil || !q.c.pause(pause/2+backoff(0)) {
+				return
+			}
+		}
+	}()
+}
+
+// resume listens again at once if the subscription of an earlier wait still
+// lingers: then the first attempt can already register. The caller has queue.mu.
+func (q *queue) resume() {
+	if q.ears == nil && q.c.hub.Confirmed(q.keys.Own) {
+		q.listen()
+	}
+}

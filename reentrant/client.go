@@ -1,0 +1,156 @@
+package reentrant
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/pubsub"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// Client makes locks on one Redis: a server, a Sentinel group or a Cluster. It is
+// one participant: its owners are told apart from those of every other Client, in
+// this process too. Make one for each Redis and share it; it is safe for use by
+// many goroutines.
+//
+// It has one goroutine that renews all its locks, started with the first one, and
+// one or two for the subscription while somebody waits.
+type Client struct {
+	observer
+	counters  counters
+	cfg       config
+	id        string
+	rdb       redis.UniversalClient
+	clustered bool
+
+	watchdog *watchdog.Watchdog
+	hub      *pubsub.Hub
+
+	number atomic.Uint64 // of the last command that changes a lock
+	held   atomic.Int64  // live holdings
+	work   atomic.Int64  // live holdings, and commands and clean-up under way
+
+	closing   chan struct{} // closed when Close begins: nothing new is granted
+	closeOnce sync.Once     // closes closing
+	closed    atomic.Bool   // the drain is over: no command is begun any more
+
+	// ctx is for clean-up that belongs to no call; stop ends it, after closed was
+	// set.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	idle chan struct{} // capacity 1: work has fallen to 0
+
+	mu     sync.Mutex
+	queues map[string]*queue // guarded by mu; a queue lives while somebody uses it
+	lost   []*lostHold       // guarded by mu; oldest first, at most maxLost
+}
+
+// New makes a Client on rdb, which stays the caller's: it is never closed and its
+// options are never changed. No command is sent. A *redis.Ring is refused: it has
+// no one place for a subscription.
+//
+// An invalid option gives an error that is [ErrInvalidOption] or [ErrInvalidLease].
+func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
+	if rdb == nil {
+		return nil, fmt.Errorf("%w: no redis client", ErrInvalidOption)
+	}
+	if _, ring := rdb.(*redis.Ring); ring {
+		return nil, fmt.Errorf("%w: redis.Ring cannot carry a lock's subscription", ErrInvalidOption)
+	}
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return nil, fmt.Errorf("redlatch: no random client id: %w", err)
+	}
+	_, clustered := rdb.(*redis.ClusterClient)
+	c := &Client{
+		observer:  observer{events: cfg.events, logger: cfg.logger},
+		cfg:       cfg,
+		id:        id.String(),
+		rdb:       rdb,
+		clustered: clustered,
+		closing:   make(chan struct{}),
+		idle:      make(chan struct{}, 1),
+		queues:    make(map[string]*queue),
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.watchdog = watchdog.New(watchdog.Config{
+		Lease: cfg.lease,
+		Renew: renewer(rdb, clustered),
+		OnFailure: func(locks int, err error) {
+			c.renewFailed(Event{Locks: locks, Err: err})
+		},
+	})
+	c.hub = pubsub.NewHub(rdb, pubsub.Config{
+		OnReconnect: func(err error) { c.resubscribed(Event{Err: err}) },
+	})
+	return c, nil
+}
+
+// ID returns the Client's UUID: the first half of its owners' fields.
+func (c *Client) ID() string { return c.id }
+
+// NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix
+// included) without control characters; braces may only form one hash tag, as in
+// "order:{42}". It does no I/O; with a bad name every method returns
+// [ErrInvalidName]. A Lock is cheap and holds no state: locks of the same name and
+// Client are the same lock.
+func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
+	l := &Lock{c: c, name: name, err: checkName(c.cfg.prefix, name)}
+	for _, opt := range opts {
+		opt(l)
+	}
+	if l.err == nil {
+		l.keys = lua.KeysOf(c.cfg.prefix+name, c.id)
+	}
+	return l
+}
+
+// joinQueue returns the queue of a lock, for a user that must call leaveQueue.
+func (c *Client) joinQueue(l *Lock) *queue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[l.name]
+	if q == nil {
+		q = newQueue(c, l)
+		c.queues[l.name] = q
+	}
+	q.users++
+	return q
+}
+
+// findQueue is joinQueue for a user who has business only with a queue in use.
+func (c *Client) findQueue(l *Lock) *queue {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[l.name]
+	if q != nil {
+		q.users++
+	}
+	return q
+}
+
+// keepQueue adds a user to a queue that has one already.
+func (c *Client) keepQueue(q *queue) {
+	c.mu.Lock()
+	q.users++
+	c.mu.Unlock()
+}
+
+func (c *Client) leaveQueue(q *queue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q.users--; q.users == 0 {
+		delete(c.queues, q.name)
+	}
+}

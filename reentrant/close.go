@@ -1,0 +1,98 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Close shuts the Client down like http.Server.Shutdown. At once, waiting calls
+// end with [ErrClosed] and nothing new is granted; an owner that holds a lock may
+// still re-enter it. Close then waits until all holds are released and all commands
+// have ended, or until ctx ends. After that renewal stops, the ctx of holds that
+// are left ends with cause [ErrClosed], their locks expire in Redis within a lease,
+// and every method returns [ErrClosed].
+//
+// It returns an error that is ctx's cause if holds were left or something was still
+// in flight (go-redis bounds how long), otherwise nil. It may be called again, also
+// at the same time.
+func (c *Client) Close(ctx context.Context) error {
+	c.closeOnce.Do(func() { close(c.closing) })
+	err := c.drain(ctx)
+
+	c.closed.Store(true)
+	c.stop()
+	c.abandonHolds()
+	err = errors.Join(err, c.drain(ctx), c.watchdog.Close(ctx), c.hub.Close(ctx))
+	if err != nil {
+		return fmt.Errorf("redlatch: close: %w", err)
+	}
+	return nil
+}
+
+// drain waits until there is no hold and no command in flight.
+func (c *Client) drain(ctx context.Context) error {
+	for c.work.Load() > 0 {
+		select {
+		case <-c.idle:
+		case <-ctx.Done():
+			// What ends at this very moment is not worth an error.
+			if work := c.work.Load(); work > 0 {
+				return fmt.Errorf("%d locks held, %d commands in flight: %w",
+					c.held.Load(), work-c.held.Load(), context.Cause(ctx))
+			}
+		}
+	}
+	c.signalIdle() // for another call of Close
+	return nil
+}
+
+// abandonHolds ends every live hold on this side.
+func (c *Client) abandonHolds() {
+	c.mu.Lock()
+	queues := make([]*queue, 0, len(c.queues))
+	for _, q := range c.queues {
+		q.users++
+		queues = append(queues, q)
+	}
+	c.mu.Unlock()
+	for _, q := range queues {
+		q.abandon()
+		c.leaveQueue(q)
+	}
+}
+
+// begin announces a hold or a command that Close is to wait for. It reports false,
+// and nothing may begin, once the Client is closed.
+func (c *Client) begin() bool {
+	c.work.Add(1)
+	if c.closed.Load() {
+		c.end()
+		return false
+	}
+	return true
+}
+
+// end takes back one begin.
+func (c *Client) end() {
+	if c.work.Add(-1) == 0 {
+		c.signalIdle()
+	}
+}
+
+func (c *Client) signalIdle() {
+	select {
+	case c.idle <- struct{}{}:
+	default:
+	}
+}
+
+// isClosing reports whether anything new is refused.
+func (c *Client) isClosing() bool {
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,60 @@
+// Package reentrant is Redisson's reentrant lock for Go: a lease in Redis that one
+// owner at a time holds, may take again in the same call chain, keeps by renewing
+// it, and is told about when it is lost.
+//
+// A [Client] makes locks on one Redis. [Lock] has the shape that Redisson's users
+// know: Lock, TryLock, Unlock. [Lock.Acquire] and [Lock.Do] have the shape that Go's
+// users expect: the [Hold] is a value and its loss ends a ctx.
+//
+// # Who the owner is
+//
+// The owner in ctx, put there by [WithOwner], [Hold.Context] or [Lock.Do]; without
+// one, the calling goroutine. Nested calls re-enter when they run on the same
+// goroutine, or anywhere when they are given the hold's ctx. An owner that locks
+// three times unlocks three times.
+//
+// # What a lease promises
+//
+// It is an advisory lease. Two owners do not hold a lock at the same time while
+// Redis keeps its data and its clock does not jump. A holder that is stopped (by
+// the garbage collector, the scheduler, SIGSTOP) for longer than its lease cannot be
+// told in time; whoever must be certain has the resource check the fencing token
+// ([WithFencing]). A failover or restart can make Redis forget a lock. The file
+// docs/guarantees.md says all this in full.
+//
+// # How it works inside
+//
+// One queue for each name and Client (queue.go) is first come, first served. At any
+// time it is in one of these states:
+//
+//	idle       nobody of this Client holds the lock or waits for it
+//	leading    the first waiter talks to Redis; the others wait for it (wait.go)
+//	held       a holding is live (holding.go)
+//	releasing  the holding is on its way to the next waiter, or to Redis (handoff.go)
+//
+// A holding is live, then releasing, then ended, or lost while live. All of this is
+// guarded by queue.mu, which is never held during I/O. A holding is watched by the
+// watchdog exactly while it is live.
+//
+// Commands about one lock leave one at a time, numbered, under the queue's wire
+// (call.go). Redis may answer
+//
+//   - late: the call has ended by then at its ctx or limit. The command was sent from
+//     a goroutine of its own, which settles the answer: a lock that nobody waits for
+//     any more goes to the next waiter or back to Redis.
+//   - twice, because a command was resent: scripts take the state that is wanted, so
+//     the second run changes nothing.
+//   - never: the outcome is unknown. The next command carries an epoch that voids
+//     whatever is still on its way, and a background task (cleanup.go) frees the
+//     owner's field until Redis confirms it or the lease has passed.
+//
+// Waiting (wait.go) is for the first of: a message, the end of the holder's lease, a
+// bounded poll, a subscription that was confirmed or replaced, a hand-off inside the
+// Client, the end of ctx, the limit, Close. Messages are hints; only a script's answer
+// grants a lock.
+//
+// Mutexes are taken in the order queue.mu, then Client.mu or those of the watchdog
+// and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
+// which they own; one for each command whose caller can leave (call), and one for
+// each clean-up (queue.background), which Close waits for.
+package reentrant

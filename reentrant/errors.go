@@ -1,0 +1,163 @@
+package reentrant
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What can go wrong, for errors.Is. Errors that know more are a struct for
+// errors.As, named beside.
+var (
+	// ErrNotHeld: the owner does not hold the lock. [NotHeldError]
+	ErrNotHeld = errors.New("redlatch: lock not held by this owner")
+
+	// ErrLost: the owner held the lock and has lost it: the lease ended before a
+	// renewal was confirmed, or Redis no longer knows the hold. [LostError]
+	ErrLost = errors.New("redlatch: lock lost")
+
+	// ErrNotAcquired: the lock was not acquired; by now nothing of this call is
+	// held, or it is being given back. [NotAcquiredError]
+	ErrNotAcquired = errors.New("redlatch: lock not acquired")
+
+	// ErrUnconfirmed: the hold is over for the caller and is no longer renewed, but
+	// Redis has not confirmed that the lock is free: no reply came, or ctx ended
+	// first, or Redis refused. The Client goes on in the background until it is
+	// confirmed or the lease has passed. [UnconfirmedError]
+	ErrUnconfirmed = errors.New("redlatch: release not confirmed")
+
+	// ErrReplicas: fewer replicas than [WithReplicaAcks] asks for confirmed the
+	// lock in time; it was given back. [ReplicasError]
+	ErrReplicas = errors.New("redlatch: too few replicas confirmed")
+
+	// ErrForeignKey: the key holds something that is not a lock. It is left alone.
+	ErrForeignKey = errors.New("redlatch: key is not a lock")
+
+	// ErrClosed: the Client is closed or closing.
+	ErrClosed = errors.New("redlatch: client closed")
+
+	// ErrReleased is the cause with which the ctx of a [Hold] ends when the hold is
+	// released.
+	ErrReleased = errors.New("redlatch: hold released")
+
+	// ErrInvalidName, ErrInvalidLease, ErrInvalidOwner and ErrInvalidOption: the
+	// argument was refused and nothing was sent.
+	ErrInvalidName   = errors.New("redlatch: invalid name")
+	ErrInvalidLease  = errors.New("redlatch: invalid lease")
+	ErrInvalidOwner  = errors.New("redlatch: invalid owner")
+	ErrInvalidOption = errors.New("redlatch: invalid option")
+)
+
+var (
+	errNoAnswer = errors.New("no answer from Redis")
+	errTooLate  = errors.New("the lease ended before Redis' answer arrived")
+	errStale    = errors.New("a later command came first")
+)
+
+// NotAcquiredError tells what stood in the way. It is [ErrNotAcquired], and also
+// whatever Err is.
+type NotAcquiredError struct {
+	Name   string
+	Holder string        // owner field of the holder as Redis last named it; empty if it never did
+	TTL    time.Duration // left to the holder at that time; negative if the key has no TTL
+	Waited time.Duration // length of the call
+	Err    error         // why the wait ended: the cause of ctx, a Redis error; nil at the wait limit while the lock was busy
+}
+
+func (e *NotAcquiredError) Error() string {
+	s := fmt.Sprintf("redlatch: lock %q not acquired after %v", e.Name, e.Waited.Round(time.Millisecond))
+	if e.Holder != "" {
+		s += fmt.Sprintf(", held by %s", e.Holder)
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is makes it [ErrNotAcquired].
+func (e *NotAcquiredError) Is(target error) bool { return target == ErrNotAcquired }
+
+// Unwrap gives the reason.
+func (e *NotAcquiredError) Unwrap() error { return e.Err }
+
+// NotHeldError is [ErrNotHeld] with the lock and the owner that was refused.
+type NotHeldError struct {
+	Name  string
+	Owner string
+}
+
+func (e *NotHeldError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q is not held by %s", e.Name, e.Owner)
+}
+
+// Is makes it [ErrNotHeld].
+func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
+
+// LostError is [ErrLost] with what is known of the loss.
+type LostError struct {
+	Name   string
+	Owner  string
+	Held   time.Duration // from the grant to the loss
+	Reason LossReason
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q lost by %s after %v: %s", e.Name, e.Owner, e.Held.Round(time.Millisecond), e.Reason)
+}
+
+// Is makes it [ErrLost].
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// LossReason says how a hold was lost.
+type LossReason string
+
+const (
+	// LeaseEnded: no renewal was confirmed in time, or the lease was a fixed one,
+	// or [WithMaxHold] ended the renewal.
+	LeaseEnded LossReason = "the lease ended"
+	// Overridden: Redis answered that the owner does not hold the lock: it was
+	// forced, deleted, evicted, or forgotten in a failover or restart.
+	Overridden LossReason = "Redis no longer knows the hold"
+)
+
+// UnconfirmedError is [ErrUnconfirmed], and also whatever Err is.
+type UnconfirmedError struct {
+	Name      string
+	Owner     string
+	FreeAfter time.Duration // by then the lock has expired in Redis, if nothing else frees it
+	Err       error         // why there is no confirmation
+}
+
+func (e *UnconfirmedError) Error() string {
+	return fmt.Sprintf("redlatch: release of lock %q not confirmed, free in %v at the latest: %v",
+		e.Name, e.FreeAfter.Round(time.Millisecond), e.Err)
+}
+
+// Is makes it [ErrUnconfirmed].
+func (e *UnconfirmedError) Is(target error) bool { return target == ErrUnconfirmed }
+
+// Unwrap gives the reason.
+func (e *UnconfirmedError) Unwrap() error { return e.Err }
+
+// ReplicasError is [ErrReplicas] with the figures.
+type ReplicasError struct {
+	Name      string
+	Want, Got int
+}
+
+func (e *ReplicasError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q: %d of %d replicas confirmed", e.Name, e.Got, e.Want)
+}
+
+// Is makes it [ErrReplicas].
+func (e *ReplicasError) Is(target error) bool { return target == ErrReplicas }
+
+// named gives an error of Redis, or of the way to it, the lock's name.
+func named(name string, err error) error {
+	return fmt.Errorf("redlatch: lock %q: %w", name, err)
+}
+
+func foreign(name string, err error) error {
+	return fmt.Errorf("%w: %q: %w", ErrForeignKey, name, err)
+}

@@ -1,0 +1,119 @@
+package reentrant
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// Events are called as things happen to the locks of a [Client]. Every function is
+// optional. They are called without any mutex held, some of them from the
+// goroutines that renew locks and receive wake-ups: they must return quickly and
+// must not call the Client.
+type Events struct {
+	Waiting      func(Event) // the lock is held by another, the call begins to wait: Holder
+	Acquired     func(Event) // a new hold: Waited, Token
+	Reentered    func(Event) // the owner locked again: Count
+	HandedOver   func(Event) // released to the next waiter of this Client: From, and Owner as the new holder
+	Renewed      func(Event) // Redis confirmed a renewal: ValidUntil
+	RenewFailed  func(Event) // renewals of Locks locks failed and will be tried again: Err
+	Lost         func(Event) // Held, Err a *LostError
+	Released     func(Event) // the last hold of the owner was released: Held
+	Resubscribed func(Event) // the subscription was renewed, all waiters try again: Err is why
+}
+
+// Event is one thing that happened. Fields that do not belong to it are zero.
+type Event struct {
+	Name  string
+	Owner string // the owner's field in the lock's hash
+
+	Holder     string        // another owner's field
+	From       string        // owner's field
+	Count      int           // holds of the owner
+	Token      int64         // with fencing
+	Waited     time.Duration // from the call to the grant
+	Held       time.Duration // from the grant to the end
+	ValidUntil time.Time
+	Locks      int
+	Err        error
+}
+
+// observer turns what happens into events and log records.
+type observer struct {
+	events Events
+	logger *slog.Logger
+}
+
+func (o *observer) tell(f func(Event), level slog.Level, message string, e Event) {
+	if f != nil {
+		f(e)
+	}
+	if o.logger == nil || !o.logger.Enabled(context.Background(), level) {
+		return
+	}
+	var attrs []slog.Attr
+	if e.Name != "" {
+		attrs = append(attrs, slog.String("lock", e.Name), slog.String("owner", e.Owner))
+	}
+	if e.Holder != "" {
+		attrs = append(attrs, slog.String("holder", e.Holder))
+	}
+	if e.From != "" {
+		attrs = append(attrs, slog.String("from", e.From))
+	}
+	if e.Count > 0 {
+		attrs = append(attrs, slog.Int("count", e.Count))
+	}
+	if e.Token > 0 {
+		attrs = append(attrs, slog.Int64("token", e.Token))
+	}
+	if e.Waited > 0 {
+		attrs = append(attrs, slog.Duration("waited", e.Waited))
+	}
+	if e.Held > 0 {
+		attrs = append(attrs, slog.Duration("held", e.Held))
+	}
+	if e.Locks > 0 {
+		attrs = append(attrs, slog.Int("locks", e.Locks))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.Any("error", e.Err))
+	}
+	o.logger.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+func (o *observer) waiting(e Event) {
+	o.tell(o.events.Waiting, slog.LevelDebug, "redlatch: waiting", e)
+}
+
+func (o *observer) acquired(e Event) {
+	o.tell(o.events.Acquired, slog.LevelDebug, "redlatch: acquired", e)
+}
+
+func (o *observer) reentered(e Event) {
+	o.tell(o.events.Reentered, slog.LevelDebug, "redlatch: re-entered", e)
+}
+
+func (o *observer) handedOver(e Event) {
+	o.tell(o.events.HandedOver, slog.LevelDebug, "redlatch: handed over", e)
+}
+
+func (o *observer) renewed(e Event) {
+	o.tell(o.events.Renewed, slog.LevelDebug, "redlatch: renewed", e)
+}
+
+func (o *observer) renewFailed(e Event) {
+	o.tell(o.events.RenewFailed, slog.LevelWarn, "redlatch: renewal failed", e)
+}
+
+func (o *observer) lost(e Event) {
+	o.tell(o.events.Lost, slog.LevelError, "redlatch: lost", e)
+}
+
+func (o *observer) released(e Event) {
+	o.tell(o.events.Released, slog.LevelDebug, "redlatch: released", e)
+}
+
+func (o *observer) resubscribed(e Event) {
+	o.tell(o.events.Resubscribed, slog.LevelDebug, "redlatch: resubscribed", e)
+}

@@ -1,0 +1,161 @@
+package reentrant
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// maxTurns is how often in a row a lock is handed over inside this Client while
+// waiters of other clients are registered; then it goes out to them.
+const maxTurns = 16
+
+// settleRelease is letGo for a caller that does not have the wire.
+func (q *queue) settleRelease(ctx context.Context, h *holding) error {
+	q.wire <- struct{}{}
+	defer func() { <-q.wire }()
+	return q.letGo(ctx, h)
+}
+
+// letGo brings a holding whose state is releasing to its end: the lock goes to the
+// next waiter of this Client, or is freed. A waiter that leaves while the lock is on
+// its way to it passes it on in the same manner. The caller has the wire. The error
+// is that of h's own release.
+func (q *queue) letGo(ctx context.Context, h *holding) (err error) {
+	for first := true; h != nil; first = false {
+		var next *holding
+		var e error
+		if w := q.successor(h); w != nil {
+			next, e = q.transfer(ctx, h, w)
+		} else {
+			e = q.free(ctx, h)
+		}
+		if first {
+			err = e
+		}
+		h = next
+	}
+	return err
+}
+
+// successor is the waiter to whom the lock goes without being freed in between.
+func (q *queue) successor(h *holding) *waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.first()
+	switch {
+	case w == nil, q.c.cfg.handoff == Remote, q.c.isClosing():
+		return nil
+	case w.owner == h.owner: // from and to would be one field
+		return nil
+	case q.turns >= maxTurns:
+		return nil
+	}
+	return w
+}
+
+// transfer hands the lock over. It returns a holding that is to be let go in turn,
+// if the waiter left meanwhile.
+func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *holding, err error) {
+	line := q.c.line(q.keys.Lock)
+	var sent time.Time
+	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
+		sent = time.Now()
+		return lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing}.
+			Run(ctx, line, q.keys)
+	})
+	switch {
+	case lua.ForeignKey(err):
+		return nil, q.released(h, false, lua.NotHeld, nil)
+	case err != nil && !doubted:
+		// Refused, by a full Redis for one: what needs no memory may still do.
+		return nil, q.free(ctx, h)
+	case err != nil:
+		// Either owner may have it in Redis. The waiter leads now, and takes what is
+		// its own; for the other there is clean-up.
+		q.mu.Lock()
+		w.doubt = true
+		if w.state == left {
+			q.cleanUp(w.owner, sent.Add(w.lease))
+		}
+		q.mu.Unlock()
+		return nil, q.released(h, doubted, g.Verdict, err)
+	case g.Verdict == lua.NotHeld:
+		return nil, q.released(h, doubted, g.Verdict, nil)
+	}
+
+	q.mu.Lock()
+	if g.Others > 0 {
+		q.turns++
+	} else {
+		q.turns = 0
+	}
+	h.end(ErrReleased)
+	to := q.hold(w.request, g.Token, sent)
+	refusal := q.refusal(to, w, line)
+	if refusal == nil {
+		q.grant(w, to)
+		q.mu.Unlock()
+		q.c.counters.handedOver.Add(1)
+		q.c.handedOver(Event{Name: q.name, Owner: to.owner, From: h.owner, Held: time.Since(h.since)})
+		q.c.acquired(Event{Name: q.name, Owner: to.owner, Token: to.token, Waited: time.Since(w.began)})
+		return nil, nil
+	}
+	to.beginRelease(refusal)
+	if line.missing() > 0 && w.state != left {
+		w.refusal = refusal
+		q.remove(w, refused)
+	}
+	q.mu.Unlock()
+	return to, nil
+}
+
+// free frees the lock in Redis, which wakes the next client.
+func (q *queue) free(ctx context.Context, h *holding) error {
+	epochSet := true
+	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
+		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp()}.
+			Run(ctx, q.c.rdb, q.keys)
+		epochSet = set || o.Epoch == 0
+		return lua.Granted{Verdict: verdict}, err
+	})
+	if err == nil && !epochSet {
+		q.doubt = true // a full Redis did not take the epoch
+	}
+	if lua.ForeignKey(err) {
+		g, err = lua.Granted{Verdict: lua.NotHeld}, nil // somebody wrote over the lock
+	}
+	return q.released(h, doubted, g.Verdict, err)
+}
+
+// released ends a holding with what Redis said of its release.
+func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) error {
+	q.mu.Lock()
+	q.turns = 0
+	held := time.Since(h.since)
+	var lost *LostError
+	switch {
+	case err != nil:
+		err = &UnconfirmedError{
+			Name: q.name, Owner: h.owner, Err: err,
+			FreeAfter: max(0, time.Until(h.expires)),
+		}
+		q.cleanUp(h.owner, h.expires)
+	case v == lua.NotHeld && !doubted:
+		lost = &LostError{Name: q.name, Owner: h.owner, Held: held, Reason: Overridden}
+		err = lost
+	}
+	// NotHeld after a command without an answer: that one has freed it.
+	h.end(ErrReleased)
+	q.promote()
+	q.mu.Unlock()
+	switch {
+	case lost != nil:
+		q.c.counters.losses.Add(1)
+		q.c.observer.lost(Event{Name: q.name, Owner: h.owner, Held: held, Err: lost})
+	case err == nil:
+		q.c.observer.released(Event{Name: q.name, Owner: h.owner, Held: held})
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package reentrant
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// line sends the command that grants a lock and, if the Client wants that, asks on
+// the same connection how many replicas have it.
+type line struct {
+	c    *Client
+	key  string
+	acks int
+}
+
+func (c *Client) line(key string) *line { return &line{c: c, key: key} }
+
+// Process implements [lua.Processor]. WAIT counts for what was written before on
+// its own connection, and is not allowed in a script: hence a pipeline.
+func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
+	if l.c.cfg.replicas == 0 {
+		return l.c.rdb.Process(ctx, cmd)
+	}
+	pipe, err := l.pipeline(ctx)
+	if err != nil {
+		cmd.SetErr(err)
+		return err
+	}
+	if err := pipe.Process(ctx, cmd); err != nil {
+		cmd.SetErr(err)
+		return err
+	}
+	wait := redis.NewIntCmd(ctx, "wait", l.c.cfg.replicas, l.c.cfg.ackWithin.Milliseconds())
+	if err := pipe.Process(ctx, wait); err != nil {
+		cmd.SetErr(err)
+		return err
+	}
+	// Exec's error is the first one of the commands'; each has its own too.
+	_, _ = pipe.Exec(ctx)
+	l.acks = int(wait.Val())
+	return cmd.Err()
+}
+
+// pipeline is one to the node that has the key: a cluster client would send WAIT,
+// which has no key, to any node.
+func (l *line) pipeline(ctx context.Context) (redis.Pipeliner, error) {
+	if cluster, ok := l.c.rdb.(*redis.ClusterClient); ok {
+		node, err := cluster.MasterForKey(ctx, l.key)
+		if err != nil {
+			return nil, err
+		}
+		return node.Pipeline(), nil
+	}
+	return l.c.rdb.Pipeline(), nil
+}
+
+// missing is by how many replicas the last command fell short.
+func (l *line) missing() int { return l.c.cfg.replicas - l.acks }
+
+// wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the
+// subscribers of one node only, so its 0 says nothing.
+func (c *Client) wakeUp() lua.Wake {
+	return lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Counted: !c.clustered}
+}
+
+// turnTTL is how long a free lock is kept for the waiter that was woken. It must
+// outlast the way of the message and of its answer; a woken process that is stopped
+// costs everybody that long, once.
+const turnTTL = 100 * time.Millisecond

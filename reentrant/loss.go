@@ -1,0 +1,145 @@
+package reentrant
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// maxLost bounds how many lost holds a Client remembers so that their Unlock can
+// answer ErrLost. The oldest are forgotten first, and answer ErrNotHeld: callers
+// that let fixed leases run out and never unlock must not cost memory for ever.
+const maxLost = 1024
+
+// lostHold remembers that an owner lost holds which it has not unlocked yet.
+type lostHold struct {
+	q     *queue
+	owner string
+	count int   // guarded by queue.mu
+	err   error // of the last loss; guarded by queue.mu
+}
+
+// Renewed implements [watchdog.Handler].
+func (h *holding) Renewed(validUntil time.Time) {
+	h.q.c.renewed(Event{Name: h.q.name, Owner: h.owner, ValidUntil: validUntil})
+}
+
+// Lost implements [watchdog.Handler].
+func (h *holding) Lost(why watchdog.Cause) {
+	reason := LeaseEnded
+	if why == watchdog.CauseNotOwner {
+		reason = Overridden
+	}
+	h.q.lose(h, reason)
+}
+
+// lose ends a live holding as lost and tells everybody. It does nothing if the
+// holding is not live any more.
+func (q *queue) lose(h *holding, reason LossReason) {
+	q.mu.Lock()
+	if h.state != live {
+		q.mu.Unlock()
+		return
+	}
+	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
+	renewed := h.schedule(time.Time{}).Renew
+	q.remember(h, err)
+	if h.lost != nil {
+		close(h.lost)
+	}
+	if reason == LeaseEnded && renewed {
+		// Renewals may have run unanswered, or may still: the lock would stay
+		// taken for up to a lease more.
+		q.cleanUp(h.owner, time.Now().Add(q.c.cfg.lease))
+	}
+	h.end(err)
+	q.promote()
+	q.mu.Unlock()
+	q.c.counters.losses.Add(1)
+	q.c.observer.lost(Event{Name: q.name, Owner: err.Owner, Held: err.Held, Err: err})
+}
+
+// abandon ends the holding that Close found.
+func (q *queue) abandon() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	h := q.holder
+	if h == nil || h.state != live {
+		return
+	}
+	if h.lost != nil {
+		close(h.lost)
+	}
+	h.end(ErrClosed)
+}
+
+// remember keeps the loss for the unlocks to come. The caller has queue.mu.
+func (q *queue) remember(h *holding, err error) {
+	if known := q.lostBy[h.owner]; known != nil {
+		known.count += h.count
+		known.err = err
+		return
+	}
+	if q.lostBy == nil {
+		q.lostBy = make(map[string]*lostHold)
+	}
+	l := &lostHold{q: q, owner: h.owner, count: h.count, err: err}
+	q.lostBy[h.owner] = l
+	q.c.rememberLost(l)
+}
+
+// takeLost answers the unlock of an owner that holds nothing. The caller has
+// queue.mu.
+func (q *queue) takeLost(owner string) error {
+	l := q.lostBy[owner]
+	if l == nil {
+		return &NotHeldError{Name: q.name, Owner: owner}
+	}
+	if l.count--; l.count == 0 {
+		delete(q.lostBy, owner)
+		q.c.forgetLost(l)
+	}
+	return l.err
+}
+
+// rememberLost and forgetLost keep the Client's list; a queue with a lost hold
+// stays in use.
+func (c *Client) rememberLost(l *lostHold) {
+	c.mu.Lock()
+	c.lost = append(c.lost, l)
+	l.q.users++
+	var oldest *lostHold
+	if len(c.lost) > maxLost {
+		oldest = c.lost[0]
+		c.lost = c.lost[1:]
+	}
+	c.mu.Unlock()
+	if oldest == nil {
+		return
+	}
+	// On a goroutine of its own: the caller has its own queue's mutex, and two
+	// queues must never be locked at once.
+	c.goBackground(func() {
+		oldest.q.mu.Lock()
+		if oldest.q.lostBy[oldest.owner] == oldest {
+			delete(oldest.q.lostBy, oldest.owner)
+		}
+		oldest.q.mu.Unlock()
+		c.leaveQueue(oldest.q)
+	})
+}
+
+func (c *Client) forgetLost(l *lostHold) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.lost {
+		if other == l {
+			c.lost = append(c.lost[:i], c.lost[i+1:]...)
+			l.q.users--
+			if l.q.users == 0 {
+				delete(c.queues, l.q.name)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package reentrant
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	defaultLease = 30 * time.Second
+	// maxLease keeps every sum of an instant and a lease far from overflow.
+	maxLease = 100 * 365 * 24 * time.Hour
+)
+
+// Option configures a [Client].
+type Option func(*config) error
+
+type config struct {
+	lease     time.Duration
+	prefix    string
+	logger    *slog.Logger
+	events    Events
+	maxHold   time.Duration
+	replicas  int
+	ackWithin time.Duration
+	handoff   Handoff
+}
+
+// WithLease sets the lease of renewed holds: how long a lock outlives its process.
+// They are renewed every third of it. The default is 30 s, Redisson's
+// lockWatchdogTimeout; the least is 1 ms, and below about 300 ms a pause of the
+// garbage collector or the network is a lost lock.
+func WithLease(lease time.Duration) Option {
+	return func(c *config) error {
+		c.lease = lease
+		return checkLease(lease)
+	}
+}
+
+// WithPrefix puts a prefix before every name: the key is prefix + name, and so are
+// the other keys and the channel made from it. The default is none.
+func WithPrefix(prefix string) Option {
+	return func(c *config) error {
+		c.prefix = prefix
+		if len(prefix) >= maxName {
+			return fmt.Errorf("%w: prefix has %d bytes, at most %d", ErrInvalidOption, len(prefix), maxName-1)
+		}
+		return checkText(ErrInvalidOption, prefix)
+	}
+}
+
+// WithLogger sends log records there: lost locks as errors, renewals that failed
+// as warnings, the rest as debug. The default is none.
+func WithLogger(logger *slog.Logger) Option {
+	return func(c *config) error {
+		c.logger = logger
+		return nil
+	}
+}
+
+// WithEvents calls the given functions. The default is none.
+func WithEvents(events Events) Option {
+	return func(c *config) error {
+		c.events = events
+		return nil
+	}
+}
+
+// WithMaxHold ends the renewal of a hold so long after its grant; it is lost when
+// the lease then runs out, at most one lease later. It is the answer to a goroutine
+// that hangs with the lock: the watchdog renews as long as the process lives, not
+// as long as the work makes progress. The default, 0, is no limit.
+func WithMaxHold(limit time.Duration) Option {
+	return func(c *config) error {
+		c.maxHold = limit
+		if limit < 0 || limit > maxLease {
+			return fmt.Errorf("%w: max hold %v", ErrInvalidOption, limit)
+		}
+		return nil
+	}
+}
+
+// WithReplicaAcks grants a lock only when n replicas confirm within timeout that
+// they have it (WAIT, on the connection that took it); otherwise it is given back
+// and the call returns [ErrReplicas]. It narrows, and does not close, the window in
+// which a failover forgets a lock. The timeout is part of every acquisition and
+// must be shorter than a third of the lease and than the client's ReadTimeout.
+func WithReplicaAcks(n int, timeout time.Duration) Option {
+	return func(c *config) error {
+		c.replicas, c.ackWithin = n, timeout
+		if n < 1 || timeout < time.Millisecond {
+			return fmt.Errorf("%w: %d replicas within %v", ErrInvalidOption, n, timeout)
+		}
+		return nil
+	}
+}
+
+// Handoff says to whom a released lock goes.
+type Handoff int
+
+const (
+	// Confirmed, the default, hands a released lock to the next waiter of the same
+	// Client by one script, for a bounded number of turns while waiters of other
+	// clients are registered; the new holder starts when Redis has confirmed.
+	Confirmed Handoff = iota
+	// Remote frees the lock in Redis at every release, so that clients take turns
+	// one holder each. Slower, and fairer between processes.
+	Remote
+)
+
+// WithHandoff chooses the mode of hand-off. The default is [Confirmed].
+func WithHandoff(mode Handoff) Option {
+	return func(c *config) error {
+		c.handoff = mode
+		if mode != Confirmed && mode != Remote {
+			return fmt.Errorf("%w: hand-off mode %d", ErrInvalidOption, mode)
+		}
+		return nil
+	}
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{lease: defaultLease}
+	for _, opt := range opts {
+		if err := opt(&c); err != nil {
+			return c, err
+		}
+	}
+	if c.replicas > 0 && c.ackWithin >= c.lease/3 {
+		return c, fmt.Errorf("%w: waiting %v for replicas takes a third of the lease %v or more", ErrInvalidOption, c.ackWithin, c.lease)
+	}
+	return c, nil
+}
+
+func checkLease(lease time.Duration) error {
+	if lease < time.Millisecond || lease > maxLease {
+		return fmt.Errorf("%w: %v, must be 1ms to %v", ErrInvalidLease, lease, maxLease)
+	}
+	return nil
+}
+
+// LockOption configures a [Lock].
+type LockOption func(*Lock)
+
+// WithFencing gives every new holder a token greater than all before it, for the
+// resource to refuse writes with an older one ([Hold.Token]). Re-entry keeps the
+// token. All clients that share the lock must use the option, Redisson's ones as
+// RFencedLock. Tokens rise as long as the counter in Redis survives or Redis' clock
+// does not go back; they leave gaps.
+func WithFencing() LockOption {
+	return func(l *Lock) { l.fencing = true }
+}
+
+// AcquireOption configures one [Lock.Acquire].
+type AcquireOption func(*request) error
+
+// WithWait limits how long Acquire waits; at the limit it returns
+// [ErrNotAcquired]. 0 or less is a single attempt. Without it the wait lasts until
+// ctx ends.
+func WithWait(limit time.Duration) AcquireOption {
+	return func(r *request) error {
+		r.limited, r.wait = true, limit
+		return nil
+	}
+}
+
+// WithFixedLease makes a hold that is never renewed and ends with the lease. It is
+// 1 ms to 100 years; otherwise Acquire returns [ErrInvalidLease].
+func WithFixedLease(lease time.Duration) AcquireOption {
+	return func(r *request) error {
+		r.lease, r.fixed = lease, true
+		return checkLease(lease)
+	}
+}

@@ -1,0 +1,79 @@
+package reentrant
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/petermattis/goid"
+)
+
+const maxOwner = 256 // bytes
+
+type ownerKey struct{}
+
+// WithOwner returns a ctx whose owner is the given one instead of the calling
+// goroutine, for work that changes goroutine: an order, a request, a job. Whoever
+// has the ctx acts as the owner: re-enters its locks and releases them. Owners of
+// different Clients are different even if they have the same name, and an owner
+// named here is never equal to a goroutine.
+//
+// An owner has 1 to 256 bytes of valid UTF-8 without control characters; with any
+// other the methods of [Lock] return [ErrInvalidOwner]. To act as a hold, pass the
+// hold's own ctx ([Hold.Context]) rather than its [Hold.Owner].
+func WithOwner(ctx context.Context, owner string) context.Context {
+	return context.WithValue(ctx, ownerKey{}, explicitOwner(owner))
+}
+
+// explicitOwner keeps named owners apart from goroutines, whose ids are decimal
+// numbers: order "42" is not goroutine 42. Injective, since what begins with the
+// escape is escaped as well.
+func explicitOwner(owner string) string {
+	if strings.HasPrefix(owner, "=") || (owner != "" && strings.Trim(owner, "0123456789") == "") {
+		return "=" + owner
+	}
+	return owner
+}
+
+// ownerOf returns the second half of the owner's field: from ctx, or else the
+// calling goroutine.
+func ownerOf(ctx context.Context) (string, error) {
+	owner, ok := ctx.Value(ownerKey{}).(string)
+	if !ok {
+		return strconv.FormatInt(goroutineID(), 10), nil
+	}
+	if owner == "" || len(owner) > maxOwner+1 || !utf8.ValidString(owner) || strings.ContainsFunc(owner, unicode.IsControl) {
+		return "", fmt.Errorf("%w: %q", ErrInvalidOwner, owner)
+	}
+	return owner, nil
+}
+
+// goroutineID is goid's fast answer if that agrees with the runtime's own. goid
+// reads a private structure of the runtime, which a new Go release may change; a
+// wrong id would let two goroutines into one lock.
+var goroutineID = func() func() int64 {
+	agreed := make(chan bool)
+	go func() { agreed <- goid.Get() == slowGoroutineID() }()
+	if <-agreed && goid.Get() == slowGoroutineID() {
+		return goid.Get
+	}
+	return slowGoroutineID
+}()
+
+// slowGoroutineID reads the id from the head of a stack trace: "goroutine 17 [".
+func slowGoroutineID() int64 {
+	var buf [64]byte
+	head := buf[:runtime.Stack(buf[:], false)]
+	_, head, _ = bytes.Cut(head, []byte(" "))
+	digits, _, _ := bytes.Cut(head, []byte(" "))
+	id, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		panic("redlatch: cannot read the goroutine id from " + strconv.Quote(string(buf[:])))
+	}
+	return id
+}

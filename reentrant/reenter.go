@@ -1,0 +1,92 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// errGone: the holding ended before it could be entered again.
+var errGone = errors.New("holding has ended")
+
+// reenter adds a hold to a live holding. It returns errGone if that has ended by
+// an unlock meanwhile: the call then has to queue.
+func (h *holding) reenter(ctx context.Context, r *request) error {
+	q := h.q
+	// Guarded by queue.mu: they decide the race between the answer and the end of
+	// ctx.
+	var entered, gone bool
+
+	var err error
+	interrupted := q.c.call(ctx, nil, nil, func(ctx context.Context) {
+		q.wire <- struct{}{}
+		defer func() { <-q.wire }()
+		count, sent, g, e := h.tellEntry(ctx, r)
+		q.mu.Lock()
+		switch {
+		case h.state != live:
+			e = errGone
+			if errors.Is(h.err, ErrLost) {
+				e = h.err
+				if g.Verdict == lua.Done { // the lease was extended for nobody
+					q.cleanUp(h.owner, sent.Add(r.lease))
+				}
+			}
+		case e != nil:
+			q.settleCount(h)
+		case gone:
+			e = errInterrupted
+			q.settleCount(h)
+		default:
+			h.push(r.fixed, watchdog.Validity(sent, r.lease))
+			entered = true
+		}
+		err = e
+		q.mu.Unlock()
+		if e == nil {
+			q.c.reentered(Event{Name: q.name, Owner: h.owner, Count: count, Token: h.token})
+		}
+	})
+	if interrupted == nil {
+		return err
+	}
+	q.mu.Lock()
+	gone = true
+	undo := entered
+	q.mu.Unlock()
+	if undo {
+		q.c.goBackground(func() { _ = q.unlock(context.WithoutCancel(ctx), h.owner, nil) })
+	}
+	if errors.Is(interrupted, ErrClosed) {
+		return ErrClosed
+	}
+	return context.Cause(ctx)
+}
+
+// tellEntry sends the hold count with one hold more. The caller has the wire, so
+// that count cannot change until the answer, but for the end of the holding.
+func (h *holding) tellEntry(ctx context.Context, r *request) (count int, sent time.Time, g lua.Granted, err error) {
+	q := h.q
+	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
+		q.mu.Lock()
+		over := h.state != live
+		count = h.count + 1
+		q.mu.Unlock()
+		if over {
+			return lua.Granted{}, nil
+		}
+		sent = time.Now()
+		return lua.Count{Owner: h.owner, Count: count, Lease: r.lease, Order: o}.Run(ctx, q.c.rdb, q.keys)
+	})
+	switch {
+	case lua.ForeignKey(err):
+		q.lose(h, Overridden)
+		return count, sent, g, foreign(q.name, err)
+	case err == nil && g.Verdict == lua.NotHeld:
+		q.lose(h, Overridden)
+	}
+	return count, sent, g, err
+}

@@ -1,0 +1,99 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// renewAtOnce is how many slots of a cluster are renewed at the same time.
+const renewAtOnce = 16
+
+// renewer makes the watchdog's function on rdb: one script for the whole batch or,
+// in a cluster, where a script may only touch one slot, one for each slot.
+func renewer(rdb redis.UniversalClient, clustered bool) watchdog.RenewFunc {
+	if !clustered {
+		return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+			return renewTogether(ctx, rdb, targets, lease)
+		}
+	}
+	return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+		slots := make(map[uint16][]int) // indices into targets
+		for i, t := range targets {
+			slot := slotOf(t.Key)
+			slots[slot] = append(slots[slot], i)
+		}
+		results := make([]watchdog.Result, len(targets))
+		room := make(chan struct{}, renewAtOnce)
+		var group sync.WaitGroup
+		for _, indices := range slots {
+			room <- struct{}{}
+			group.Go(func() {
+				defer func() { <-room }()
+				part := make([]watchdog.Target, len(indices))
+				for i, index := range indices {
+					part[i] = targets[index]
+				}
+				for i, result := range renewTogether(ctx, rdb, part, lease) {
+					results[indices[i]] = result
+				}
+			})
+		}
+		group.Wait()
+		return results
+	}
+}
+
+// renewTogether renews all targets by one script.
+func renewTogether(ctx context.Context, rdb redis.UniversalClient, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+	keys, owners := make([]string, len(targets)), make([]string, len(targets))
+	for i, t := range targets {
+		keys[i], owners[i] = t.Key, t.Owner
+	}
+	renewals, err := lua.Renew(ctx, rdb, keys, owners, lease)
+	if err == nil && len(renewals) < len(targets) {
+		err = errors.New("no answer for some locks")
+	}
+	results := make([]watchdog.Result, len(targets))
+	for i := range results {
+		switch {
+		case i < len(renewals) && renewals[i] == lua.Renewed:
+			results[i].Outcome = watchdog.Renewed
+		case i < len(renewals) && renewals[i] == lua.NotOwner:
+			results[i].Outcome = watchdog.NotOwner
+		default:
+			results[i] = watchdog.Result{Outcome: watchdog.Failed, Err: err}
+		}
+	}
+	return results
+}
+
+// slotOf is the cluster slot of a key: CRC16 (XMODEM) of its hash tag modulo
+// 16384, as the cluster specification has it
+// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
+func slotOf(key string) uint16 {
+	if _, after, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}

@@ -1,0 +1,65 @@
+package reentrant
+
+import "sync/atomic"
+
+// Stats is what a [Client] has done since it was made, and what it holds now.
+type Stats struct {
+	Held          int // locks held now, nested holds counted once
+	Waiting       int // calls waiting now
+	Subscriptions int // channels subscribed now, those of the last second included
+
+	Acquired      uint64 // new holds, hand-offs included
+	HandedOver    uint64 // hand-offs within the Client
+	Renewals      uint64 // renewals that Redis confirmed, one a lock
+	RenewFailures uint64 // renewals that failed, one a lock; each was tried again
+	Losses        uint64
+	WakeUps       WakeUps
+}
+
+// WakeUps counts why waiters tried again.
+type WakeUps struct {
+	Message    uint64 // a release woke this client
+	TTL        uint64 // the holder's lease was over
+	Poll       uint64 // the bounded poll: no message came
+	Subscribed uint64 // the subscription was confirmed, or renewed
+}
+
+// Stats returns a snapshot. It costs a few atomic loads and no I/O; its figures
+// are not taken at one instant.
+func (c *Client) Stats() Stats {
+	renewal := c.watchdog.Stats()
+	return Stats{
+		Held:          int(c.held.Load()),
+		Waiting:       int(c.counters.waiting.Load()),
+		Subscriptions: c.hub.Channels(),
+		Acquired:      c.counters.acquired.Load(),
+		HandedOver:    c.counters.handedOver.Load(),
+		Renewals:      renewal.Renewals,
+		RenewFailures: renewal.Failures,
+		Losses:        c.counters.losses.Load(),
+		WakeUps: WakeUps{
+			Message:    c.counters.wakeUps[byMessage].Load(),
+			TTL:        c.counters.wakeUps[byTTL].Load(),
+			Poll:       c.counters.wakeUps[byPoll].Load(),
+			Subscribed: c.counters.wakeUps[bySubscription].Load(),
+		},
+	}
+}
+
+type counters struct {
+	waiting    atomic.Int64
+	acquired   atomic.Uint64
+	handedOver atomic.Uint64
+	losses     atomic.Uint64
+	wakeUps    [4]atomic.Uint64 // indexed by cause
+}
+
+// cause is why a waiter tries again.
+type cause int
+
+const (
+	byMessage cause = iota
+	byTTL
+	byPoll
+	bySubscription
+)

@@ -1,0 +1,268 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+const (
+	// A waiter that hears nothing tries again after so long, doubling from the
+	// first to the last: a message may be lost and a TTL may be missing.
+	firstPoll = time.Second
+	lastPoll  = 5 * time.Second
+	// While there is no subscription to wait for, sooner.
+	firstDeafPoll = 100 * time.Millisecond
+	lastDeafPoll  = time.Second
+
+	// wakeGap is the first pause after a wake-up that was in vain, doubling up to
+	// lastWakeGap: whoever can publish must not be able to make all waiters spin.
+	wakeGap     = time.Millisecond
+	lastWakeGap = 20 * time.Millisecond
+)
+
+// await takes a waiter through the queue. It returns nil and no error when the
+// waiter's owner has got the lock by another call and is to re-enter.
+func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
+	q.c.counters.waiting.Add(1)
+	defer q.c.counters.waiting.Add(-1)
+
+	var limit <-chan time.Time
+	if w.limited && w.wait > 0 {
+		timer := time.NewTimer(w.wait - time.Since(w.began))
+		defer timer.Stop()
+		limit = timer.C
+	}
+
+	v := &vigil{q: q, w: w, ctx: ctx, limit: limit}
+	q.mu.Lock()
+	leads, ahead := w.state == leading, q.holder
+	q.mu.Unlock()
+	if leads {
+		return v.lead()
+	}
+	v.answered = true // this Client itself knows that the lock is not to be had now
+	if ahead != nil {
+		v.last.Holder = ahead.owner
+	}
+	v.tellWaiting()
+	for {
+		select {
+		case <-w.poked:
+		case <-ctx.Done():
+			return v.giveUp(context.Cause(ctx))
+		case <-limit:
+			return v.giveUp(nil)
+		case <-q.c.closing:
+			return v.giveUp(ErrClosed)
+		}
+		if h, over, err := v.settled(); over {
+			return h, err
+		}
+		q.mu.Lock()
+		leads = w.state == leading
+		q.mu.Unlock()
+		if leads {
+			return v.lead()
+		}
+	}
+}
+
+// vigil is the wait of one call at the head of its queue. It belongs to the
+// calling goroutine.
+type vigil struct {
+	q     *queue
+	w     *waiter
+	ctx   context.Context
+	limit <-chan time.Time
+
+	last     lua.Granted // Redis' last answer
+	answered bool        // whether there was one
+	told     bool        // the Waiting event was sent
+
+	failures    int       // attempts in a row that Redis did not answer or could not serve
+	failingFrom time.Time // the first of them
+	failure     error     // the last of them
+
+	poll, gap time.Duration
+}
+
+// lead tries until the lock is granted or the wait is over. Between attempts it
+// waits for the first of: a wake-up, the end of the holder's lease, the poll.
+func (v *vigil) lead() (*holding, error) {
+	q, w := v.q, v.w
+	for {
+		var a attempt
+		err := q.c.call(v.ctx, v.limit, q.c.closing, func(ctx context.Context) { a = q.attempt(ctx, w) })
+		switch {
+		case errors.Is(err, ErrClosed):
+			return v.giveUp(ErrClosed)
+		case err != nil:
+			return v.interrupted()
+		case a.hold != nil:
+			return a.hold, nil
+		case a.overtaken:
+			h, _, err := v.settled()
+			return h, err
+		case a.err != nil:
+			if err := v.failed(a.err); err != nil {
+				return v.giveUp(err)
+			}
+		default:
+			v.busy(a.answer)
+		}
+		if w.limited && w.wait <= 0 && a.err == nil {
+			return v.giveUp(nil)
+		}
+		if h, over, err := v.pause(a); over {
+			return h, err
+		}
+	}
+}
+
+// settled reports whether the waiter's fate was decided by somebody else: by a
+// hand-off, or by another call of the same owner.
+func (v *vigil) settled() (h *holding, over bool, err error) {
+	v.q.mu.Lock()
+	defer v.q.mu.Unlock()
+	switch v.w.state {
+	case granted, rejoined:
+		return v.w.hold, true, nil
+	case refused:
+		return nil, true, v.notAcquired(v.w.refusal)
+	default:
+		return nil, false, nil
+	}
+}
+
+// busy notes that the lock is somebody else's.
+func (v *vigil) busy(answer lua.Granted) {
+	v.last, v.answered, v.failures, v.failure = answer, true, 0, nil
+	if v.w.limited && v.w.wait <= 0 {
+		return // one attempt, no wait
+	}
+	v.tellWaiting()
+	v.q.mu.Lock()
+	v.q.listen()
+	v.q.mu.Unlock()
+}
+
+// failed notes an attempt without an answer, and returns an error if that is the
+// end of the wait. While Redis has answered nothing at all the call fails as soon
+// as any command would; a waiter that knows the lock to be busy bears an outage of
+// one lease, by when whoever held the lock has lost it.
+func (v *vigil) failed(err error) error {
+	v.failure = err
+	if v.failures++; v.failures == 1 {
+		v.failingFrom = time.Now()
+	}
+	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
+		return err
+	}
+	if !v.answered && v.failures > maxRetries || time.Since(v.failingFrom) > v.q.c.cfg.lease {
+		return err
+	}
+	return nil
+}
+
+// pause waits until the next attempt. over is true when there is to be none.
+func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	why := v.arm(timer, a)
+	wake := v.q.wake
+	if a.err != nil {
+		wake = nil // there is nothing to be had sooner from a Redis in trouble
+	}
+	for {
+		select {
+		case <-timer.C:
+		case why = <-wake:
+			if why == byMessage && v.gap > 0 {
+				// Woken in vain just now: keep a distance, and stay open to the rest.
+				wake = nil
+				timer.Reset(v.gap)
+				continue
+			}
+		case <-v.w.poked:
+			if h, over, err = v.settled(); over {
+				return h, over, err
+			}
+			continue
+		case <-v.ctx.Done():
+			h, err = v.giveUp(context.Cause(v.ctx))
+			return h, true, err
+		case <-v.limit:
+			h, err = v.giveUp(v.failure)
+			return h, true, err
+		case <-v.q.c.closing:
+			h, err = v.giveUp(ErrClosed)
+			return h, true, err
+		}
+		break
+	}
+	if a.err == nil {
+		v.q.c.counters.wakeUps[why].Add(1)
+		v.adapt(why)
+	}
+	return nil, false, nil
+}
+
+// arm sets the timer to the next attempt that comes without a wake-up.
+func (v *vigil) arm(timer *time.Timer, a attempt) cause {
+	if a.err != nil {
+		timer.Reset(backoff(v.failures))
+		return byPoll
+	}
+	first, last := firstPoll, lastPoll
+	if !a.heard {
+		first, last = firstDeafPoll, lastDeafPoll
+	}
+	v.poll = min(max(v.poll, first), last)
+	// Jitter keeps processes that began to wait together from polling together.
+	wait, why := v.poll-v.poll/8+rand.N(v.poll/4), byPoll
+	if ttl := v.last.TTL; ttl != lua.NoTTL && ttl < wait {
+		wait, why = ttl+time.Millisecond+rand.N(2*time.Millisecond), byTTL
+	}
+	timer.Reset(wait)
+	return why
+}
+
+// adapt lengthens what was in vain.
+func (v *vigil) adapt(why cause) {
+	switch why {
+	case byMessage:
+		v.gap = min(max(2*v.gap, wakeGap), lastWakeGap)
+	case byPoll:
+		v.poll, v.gap = 2*v.poll, 0
+	default:
+		v.gap = 0
+	}
+}
+
+// interrupted ends a wait during an attempt. The attempt goes on by itself and
+// gives back what it is granted.
+func (v *vigil) interrupted() (*holding, error) {
+	switch {
+	case v.ctx.Err() != nil:
+		return v.giveUp(context.Cause(v.ctx))
+	case v.q.c.isClosing():
+		return v.giveUp(ErrClosed)
+	case v.answered && v.failure == nil:
+		return v.giveUp(nil)
+	case v.failure != nil:
+		return v.giveUp(v.failure)
+	default:
+		return v.giveUp(errNoAnswer)
+	}
+}
+
+func (v *vigil) tellWaiting() {
+	if !v.told {
+		v.told = true
+		v.q.c.waiting(Event{Name: v.q.name, Owner: v.w.owner, Holder: v.last.Holder})
+	}
+}

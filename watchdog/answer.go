@@ -1,0 +1,148 @@
+package watchdog
+
+import (
+	"errors"
+	"time"
+)
+
+var errNoError = errors.New("watchdog: renewal failed and gave no error")
+
+// giveUp gives up one call that has taken too long and queues its members to be
+// tried again at once: the delay after a failure has been spent waiting. It
+// returns how many there are. The mutex must be held.
+func (w *Watchdog) giveUp(now time.Time) int {
+	n := 0
+	for _, c := range w.inflight {
+		if c.overrun || c.limit > w.at(now) {
+			continue
+		}
+		c.overrun = true
+		w.stuck++
+		for _, m := range c.members {
+			if m.x.gen != m.gen || m.x.call != c {
+				continue
+			}
+			n++
+			m.x.call = nil
+			if m.x.renew {
+				w.renewing.set(m.x, w.at(now))
+			}
+		}
+	}
+	return n
+}
+
+// apply acts on the answers to a call. It locks the mutex for each member anew,
+// so that a Remove that returned true is never followed by the news it
+// overtook, and holders do not wait for a whole batch.
+func (w *Watchdog) apply(c *call) {
+	failures, firstErr := 0, error(nil)
+	delay := w.retryDelay()
+	for i, m := range c.members {
+		r := Result{Outcome: Failed, Err: c.err}
+		if i < len(c.results) {
+			r = c.results[i]
+		}
+		switch e := w.settle(c, m, r.Outcome, delay); e.what {
+		case nothing:
+		case renewed:
+			w.renewals.Add(1)
+			if e.handler != nil {
+				e.handler.Renewed(e.validUntil)
+			}
+		case lost:
+			w.losses.Add(1)
+			e.handler.Lost(e.cause)
+		case failed:
+			failures++
+			if firstErr == nil {
+				firstErr = r.Err
+			}
+		}
+	}
+	if failures > 0 {
+		w.failed(failures, firstErr)
+	}
+}
+
+// news is what settle leaves to be told once the mutex is free.
+type news struct {
+	what       int
+	handler    Handler
+	validUntil time.Time // when renewed
+	cause      Cause     // when lost
+}
+
+const (
+	nothing = iota
+	renewed // told to the handler only if validUntil moved
+	lost
+	failed
+)
+
+// settle applies one answer to one watch.
+func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) news {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := m.x
+	if w.closed || x.gen != m.gen {
+		return news{}
+	}
+	awaited := x.call == c // else it was given up, and tried again
+	if awaited {
+		x.call = nil
+	}
+	now := time.Now()
+	if w.passed(x.validUntil, c.received) {
+		w.end(x)
+		return news{what: lost, handler: x.handler, cause: CauseExpired}
+	}
+
+	switch o {
+	case Renewed:
+		v := Validity(c.sent, w.lease)
+		moved := v.After(x.validUntil)
+		if moved {
+			x.validUntil = v
+			w.expiries.set(x, w.at(v))
+		}
+		if !moved && !awaited {
+			return news{}
+		}
+		if w.passed(x.validUntil, now) { // the process stood still since the answer came
+			w.end(x)
+			return news{what: lost, handler: x.handler, cause: CauseExpired}
+		}
+		if x.renew && x.call == nil {
+			w.renewing.set(x, w.renewalAt(x, w.at(c.sent), w.at(now)))
+		}
+		if !moved {
+			return news{what: renewed}
+		}
+		return news{what: renewed, handler: x.handler, validUntil: v}
+
+	case NotOwner:
+		w.end(x)
+		return news{what: lost, handler: x.handler, cause: CauseNotOwner}
+	}
+
+	if !awaited {
+		return news{} // was counted when it was given up
+	}
+	if x.renew {
+		w.renewing.set(x, w.retryAt(x, w.at(now), delay))
+	}
+	return news{what: failed}
+}
+
+// failed counts and reports targets that one call did not renew.
+func (w *Watchdog) failed(targets int, err error) {
+	w.failures.Add(uint64(targets))
+	if w.onFailure == nil {
+		return
+	}
+	if err == nil {
+		err = errNoError
+	}
+	w.onFailure(targets, err)
+}

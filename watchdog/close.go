@@ -1,0 +1,44 @@
+package watchdog
+
+import (
+	"context"
+	"fmt"
+)
+
+// Close ends renewal and waits, until ctx ends, for the watchdog's goroutine and
+// for the renewals in flight, whose ctx ends at once. Leases still watched are
+// not reported lost and keep their place, so that Remove still returns true for
+// them. Close may be called again, and waits again. It returns nil when no
+// goroutine is left, else an error that wraps ctx's cause.
+func (w *Watchdog) Close(ctx context.Context) error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		w.cancel()
+		close(w.done)
+		if w.running == 0 {
+			close(w.gone)
+		}
+	}
+	w.mu.Unlock()
+
+	select {
+	case <-w.gone:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-w.gone: // both were ready; do not leave it to chance
+		return nil
+	default:
+		return fmt.Errorf("watchdog: renewals still in flight at close: %w", context.Cause(ctx))
+	}
+}
+
+// left counts a goroutine of the watchdog out. The mutex must be held.
+func (w *Watchdog) left() {
+	w.running--
+	if w.closed && w.running == 0 {
+		close(w.gone)
+	}
+}

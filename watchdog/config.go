@@ -1,0 +1,22 @@
+package watchdog
+
+import "time"
+
+// Config says how a Watchdog renews.
+type Config struct {
+	// Lease is what a renewal sets. It must be positive. Leases are renewed
+	// after a third of it; below 100 ms there is little room for a second try.
+	Lease time.Duration
+
+	// Renew asks Redis. It must be set.
+	Renew RenewFunc
+
+	// Batch is how many targets one call of Renew gets at most; 500 if not
+	// positive. 200 to 1000 keep one script under about 3 ms of Redis' time.
+	Batch int
+
+	// OnFailure is optional. It hears that a number of targets of one call
+	// could not be renewed and will be tried again, and the first error. It is
+	// called from the watchdog's goroutine and must not block.
+	OnFailure func(targets int, err error)
+}

@@ -1,0 +1,134 @@
+package watchdog
+
+import "time"
+
+// run is the watchdog's goroutine.
+func (w *Watchdog) run() {
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.left()
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		till, open := w.work()
+		if !open {
+			return
+		}
+		if till == never {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Duration(till - w.at(time.Now())))
+		}
+		select {
+		case <-timer.C:
+		case <-w.wake:
+		case <-w.done:
+			return
+		}
+	}
+}
+
+// work does everything that is due and returns how long to sleep, or false when
+// the watchdog is closed.
+//
+// Answers come before expiries, and both are decided under one hold of the
+// mutex: an answer is either in replies when a watch is found expired, or is
+// received after that instant and so too late. Expiries come before renewals: a
+// process that was stopped for longer than the lease finds out before it sends
+// anything.
+func (w *Watchdog) work() (till instant, open bool) {
+	for {
+		w.mu.Lock()
+		if w.closed {
+			w.mu.Unlock()
+			return never, false
+		}
+		w.sleepTill = awake
+		if len(w.replies) > 0 {
+			c := w.replies[0]
+			w.replies = append(w.replies[:0], w.replies[1:]...)
+			w.mu.Unlock()
+			w.apply(c)
+			continue
+		}
+		now := time.Now()
+		w.expire(now)
+		if len(w.lost) > 0 {
+			w.mu.Unlock()
+			w.tellExpired()
+			continue
+		}
+		if n := w.giveUp(now); n > 0 {
+			w.mu.Unlock()
+			w.failed(n, ErrNoAnswer)
+			continue
+		}
+		w.startHelper(w.at(now))
+		till = w.nextEvent(w.at(now))
+		w.sleepTill = till
+		w.mu.Unlock()
+		return till, true
+	}
+}
+
+// expire ends watches whose validity has passed and notes their handlers in
+// w.lost, a limited number so as not to hold the mutex for long. The mutex must
+// be held.
+func (w *Watchdog) expire(now time.Time) {
+	const many = 128
+	for !w.expiries.empty() && w.expiries.first() <= w.at(now) && len(w.lost) < many {
+		w.endExpired(w.expiries.s[0].x)
+	}
+	if len(w.lost) == many {
+		return
+	}
+
+	// The queue is in the order of the monotonic clock. When the wall clock has
+	// outrun it since the last look, any watch in it may be over.
+	ahead := w.wall(now).Sub(w.base.Round(0)) - now.Sub(w.base)
+	if ahead > w.ahead+clockStep {
+		for i := len(w.expiries.s) - 1; i >= 0; i-- {
+			// Again as long as one is taken out of i: another may have come
+			// from above to fill the gap.
+			for i < len(w.expiries.s) && w.passed(w.expiries.s[i].x.validUntil, now) {
+				w.endExpired(w.expiries.s[i].x)
+			}
+		}
+	}
+	w.ahead = ahead
+}
+
+func (w *Watchdog) endExpired(x *Watch) {
+	w.end(x)
+	w.lost = append(w.lost, x.handler)
+}
+
+// tellExpired tells the handlers in w.lost.
+func (w *Watchdog) tellExpired() {
+	for i, h := range w.lost {
+		w.lost[i] = nil
+		w.losses.Add(1)
+		h.Lost(CauseExpired)
+	}
+	w.lost = w.lost[:0]
+}
+
+// nextEvent is when work has something to do again, should nobody wake it. The
+// mutex must be held.
+func (w *Watchdog) nextEvent(now instant) instant {
+	next := never
+	if !w.expiries.empty() {
+		next = min(w.expiries.first(), now+instant(clockCheck))
+	}
+	if !w.renewing.empty() {
+		next = min(next, w.helperAt())
+	}
+	for _, c := range w.inflight {
+		if !c.overrun {
+			next = min(next, c.limit)
+		}
+	}
+	return next
+}

@@ -1,0 +1,55 @@
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// RenewFunc asks Redis to extend the time to live of every target to lease,
+// never to shorten it, where the owner is still the target's. It returns one
+// Result per target, in their order; missing ones count as Failed. targets is
+// its own to keep.
+//
+// ctx ends when the watchdog gives the call up, after a sixth of the lease, and
+// at Close. RenewFunc may block for longer. But its targets then share one fate:
+// where they are spread over several servers, it should return when ctx ends,
+// with what it knows and Failed for the rest, lest one server that is down
+// delays the renewals on all others.
+//
+// It runs on a helper goroutine, and up to four calls may exist at a time. A
+// panic in it counts as Failed for all targets.
+type RenewFunc func(ctx context.Context, targets []Target, lease time.Duration) []Result
+
+// Result is what became of one target.
+type Result struct {
+	Outcome Outcome
+	Err     error // set when Failed
+}
+
+// Outcome is the kind of a Result.
+type Outcome int
+
+// The zero Outcome is none of them and counts as Failed, so that a Result that
+// was never filled in cannot pass for a renewal.
+const (
+	Renewed  Outcome = iota + 1 // Redis has extended the lease
+	NotOwner                    // Redis said that the target's owner does not hold the key
+	Failed                      // it is not known whether Redis did either
+)
+
+func (o Outcome) String() string {
+	switch o {
+	case Renewed:
+		return "renewed"
+	case NotOwner:
+		return "not owner"
+	case Failed:
+		return "failed"
+	}
+	return "unknown outcome"
+}
+
+// ErrNoAnswer is what OnFailure gets when a call of RenewFunc was given up: it
+// did not come back within a sixth of the lease, or within 50 ms if that is more.
+var ErrNoAnswer = errors.New("watchdog: no answer to a renewal in time")

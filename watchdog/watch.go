@@ -1,0 +1,95 @@
+package watchdog
+
+import "time"
+
+// Target names a lease in Redis: the key, and who must be found to own it.
+type Target struct{ Key, Owner string }
+
+// Schedule says until when a lease may be trusted and whether it is renewed.
+type Schedule struct {
+	// ValidUntil is the instant until which the lease may be trusted, see
+	// [Validity]. It should carry a monotonic reading, as times derived from
+	// time.Now do.
+	ValidUntil time.Time
+
+	// Renew is false for a fixed lease, which is only watched for its end.
+	Renew bool
+
+	// RenewUntil ends renewal: none is sent at or after it, and the lease is
+	// lost when its last validity has passed. Zero means no limit.
+	RenewUntil time.Time
+}
+
+// Handler hears of one lease. It is called from the watchdog's goroutine with
+// none of its mutexes held. It must not block: every other lease waits
+// meanwhile. It may call Add, Update and Remove, but not Close. A panic in it
+// is not recovered.
+//
+// After Remove, and after Lost, nothing more is delivered for that
+// registration, except a call of Renewed that was already under way.
+type Handler interface {
+	// Renewed is called after a renewal moved the lease's ValidUntil.
+	Renewed(validUntil time.Time)
+
+	// Lost is called at most once for each registration, which is over by then.
+	// It says that the lease can no longer be trusted, not that somebody else
+	// has it: with CauseExpired the key may well be there still.
+	Lost(cause Cause)
+}
+
+// Cause says why a lease was lost.
+type Cause int
+
+// The zero Cause is none of them.
+const (
+	CauseNotOwner Cause = iota + 1 // Redis said that the lease is not, or no longer, the target's
+	CauseExpired                   // its validity passed and no renewal had been confirmed
+)
+
+func (c Cause) String() string {
+	switch c {
+	case CauseNotOwner:
+		return "not owner"
+	case CauseExpired:
+		return "expired"
+	}
+	return "unknown cause"
+}
+
+// Watch is one watched lease. It belongs in the holder's struct, by value: it
+// needs no allocation, timer or goroutine of its own. Its zero value is not
+// watched. It must not be copied after its first use, nor be used with two
+// watchdogs at the same time. The watchdog refers to it while it is watched.
+//
+// All fields are guarded by the watchdog's mutex.
+type Watch struct {
+	_ noCopy
+
+	target     Target
+	handler    Handler
+	validUntil time.Time
+	renewUntil time.Time
+
+	// call is the call that is to answer for the next step of this watch, nil
+	// when none is; the watch is not queued for renewal meanwhile. A call that
+	// was given up is no longer it, though its answer is still heard.
+	call *call
+
+	// gen is raised when a registration begins and when it ends. An answer
+	// carries the gen for which it was asked and counts for no other.
+	gen uint64
+
+	// pos holds 1 + the index in either queue, 0 when not queued. A watch is
+	// watched exactly while it is queued for its expiry.
+	pos [2]int32
+
+	renew bool
+}
+
+func (x *Watch) watched() bool { return x.pos[byExpiry] != 0 }
+
+// noCopy makes go vet complain about copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}

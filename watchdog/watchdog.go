@@ -1,0 +1,179 @@
+package watchdog
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Watchdog renews leases and reports their loss. Its methods may be called by
+// several goroutines at the same time.
+type Watchdog struct {
+	// Set by New and never changed.
+	lease     time.Duration
+	renew     RenewFunc
+	batch     int
+	onFailure func(targets int, err error)
+	times     times
+	base      time.Time                     // instants count from here
+	wall      func(now time.Time) time.Time // the wall clock's reading at now; other than wallOf in tests only
+	ctx       context.Context               // of every call of renew; ended by Close
+	cancel    context.CancelFunc
+	wake      chan struct{} // holds one signal: the watchdog's goroutine is to look again
+	done      chan struct{} // closed by Close
+	gone      chan struct{} // closed when done is and no goroutine is left
+
+	calls, renewals, failures, losses atomic.Uint64
+
+	// Used by the watchdog's goroutine only.
+	lost  []Handler     // scratch: whom to tell of expiry
+	ahead time.Duration // by how much the wall clock had outrun the monotonic one when last compared
+
+	mu        sync.Mutex // guards what follows, and every Watch
+	expiries  queue      // all watches, by validUntil
+	renewing  queue      // those that wait for a renewal, by when it is due
+	inflight  []*call    // calls of renew that have not returned, at most maxHelpers
+	replies   []*call    // calls that have returned and are not applied yet
+	helpers   int        // helper goroutines, at most maxHelpers
+	stuck     int        // how many of them are in a call that was given up
+	running   int        // goroutines: helpers and the watchdog's own
+	sleepTill instant    // the watchdog's goroutine sleeps until then; never when it is awake
+	started   bool
+	closed    bool
+}
+
+// New returns a Watchdog. It starts no goroutine before the first Add. New
+// panics if cfg.Lease is not positive or cfg.Renew is nil.
+func New(cfg Config) *Watchdog {
+	if cfg.Lease <= 0 {
+		panic("watchdog: Config.Lease must be positive")
+	}
+	if cfg.Renew == nil {
+		panic("watchdog: Config.Renew must be set")
+	}
+	if cfg.Batch <= 0 {
+		cfg.Batch = 500
+	}
+	w := &Watchdog{
+		lease:     cfg.Lease,
+		renew:     cfg.Renew,
+		batch:     cfg.Batch,
+		onFailure: cfg.OnFailure,
+		times:     timesFor(cfg.Lease),
+		base:      time.Now(),
+		wall:      wallOf,
+		wake:      make(chan struct{}, 1),
+		done:      make(chan struct{}),
+		gone:      make(chan struct{}),
+		expiries:  queue{which: byExpiry},
+		renewing:  queue{which: byRenewal},
+		sleepTill: awake,
+	}
+	// Renewals serve every holder and outlive the ctx of any one of them, so
+	// theirs has no parent; it ends with Close.
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// Add begins to watch a lease. If x is watched already, that registration ends
+// first, as by Remove.
+//
+// Add it before the command that takes the lease is sent, as a fixed lease with
+// the validity the command would give, and use Update when the answer is there:
+// then there is no instant at which a lease exists and is not watched. With
+// Renew set, a renewal could overtake the command, and its answer would be "not
+// owner".
+//
+// After Close, x is registered but nothing will be renewed or reported.
+func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
+	now := w.at(time.Now())
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end(x)
+	x.gen++
+	x.target, x.handler = t, h
+	x.validUntil, x.renew, x.renewUntil = s.ValidUntil, s.Renew, s.RenewUntil
+	w.expiries.set(x, w.at(x.validUntil))
+	if x.renew {
+		w.renewing.set(x, w.renewalAt(x, now, now))
+	}
+	if !w.started && !w.closed {
+		w.started = true
+		w.running++
+		go w.run()
+		return
+	}
+	w.wakeFor(x)
+}
+
+// Update changes the schedule of a watched lease: after re-entry, or when a
+// nested hold ends. ValidUntil only ever moves forwards; a zero or earlier one
+// leaves it. A renewal under way is not stopped. The next renewal is planned
+// anew if ValidUntil moved or none was planned: a third of the lease from now,
+// or halfway to ValidUntil if that is sooner.
+//
+// Update returns false, and changes nothing, if x is not watched any more or its
+// validity has passed, in which case its loss has been or is about to be
+// reported.
+func (w *Watchdog) Update(x *Watch, s Schedule) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if !x.watched() || w.passed(x.validUntil, now) {
+		return false
+	}
+	x.renew, x.renewUntil = s.Renew, s.RenewUntil
+	moved := s.ValidUntil.After(x.validUntil)
+	if moved {
+		x.validUntil = s.ValidUntil
+		w.expiries.set(x, w.at(x.validUntil))
+	}
+	switch {
+	case !x.renew:
+		w.renewing.remove(x)
+	case x.call != nil: // its answer plans the next
+	case moved || x.pos[byRenewal] == 0:
+		w.renewing.set(x, w.renewalAt(x, w.at(now), w.at(now)))
+		w.wakeFor(x)
+	}
+	return true
+}
+
+// Remove ends a watch. It returns false if x was not watched, because it never
+// was, was removed, or its loss has been reported or is being reported right
+// now. If it returns true, Lost will not be called for this registration. A
+// renewal that was sent before may still run in Redis afterwards.
+//
+// Remove a lease before the command that gives it up is sent.
+func (w *Watchdog) Remove(x *Watch) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.end(x)
+}
+
+// end ends x's registration, if it has one. The mutex must be held.
+func (w *Watchdog) end(x *Watch) bool {
+	if !w.expiries.remove(x) {
+		return false
+	}
+	w.renewing.remove(x)
+	x.gen++
+	x.call = nil
+	return true
+}
+
+// ValidUntil returns until when x may be trusted or, if it is no longer
+// watched, until when it might have been. It may have passed; see [Passed].
+func (w *Watchdog) ValidUntil(x *Watch) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return x.validUntil
+}
+
+// Len returns how many leases are watched.
+func (w *Watchdog) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.expiries.s)
+}
