@@ -26,7 +26,7 @@ local client, since = ARGV[5], tonumber(ARGV[7])
 
 -- A key of another type fails here, before anything is written.
 local count = redis.call('HGET', lock, owner)
-local marks = redis.call('MGET', epoch, turn)
+local marks = {redis.call('GET', epoch), redis.call('GET', turn)} -- MGET takes any type for none
 if marks[1] and tonumber(marks[1]) > number then
   return {-1}
 end

@@ -3,6 +3,7 @@ package lua
 import (
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -35,7 +36,7 @@ func Retryable(err error) bool {
 		"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY",
 		"NOREPLICAS", "MOVED", "ASK", "ERR max number of clients reached",
 	} {
-		if redis.HasErrorPrefix(err, prefix) {
+		if says(reply, prefix) {
 			return true
 		}
 	}
@@ -45,7 +46,15 @@ func Retryable(err error) bool {
 // ForeignKey reports whether Redis refused because the key holds something that
 // is not a lock.
 func ForeignKey(err error) bool {
-	return redis.HasErrorPrefix(err, "WRONGTYPE")
+	var reply redis.Error
+	return errors.As(err, &reply) && says(reply, "WRONGTYPE")
+}
+
+// says reports whether an error reply has the code. Before Redis 7 an error inside
+// a script arrives as "ERR Error running script ...: CODE text".
+func says(reply redis.Error, code string) bool {
+	text := reply.Error()
+	return strings.HasPrefix(text, code) || strings.Contains(text, ": "+code+" ")
 }
 
 // unsent reports that the command never left: no connection was had for it.

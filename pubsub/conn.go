@@ -14,7 +14,10 @@ import (
 // little, few enough that Redis is not held up by one command.
 const maxBatch = 500
 
-var errSilent = errors.New("pubsub: no reply to PING")
+var (
+	errSilent     = errors.New("pubsub: no reply to PING")
+	errUnanswered = errors.New("pubsub: no reply to SUBSCRIBE or UNSUBSCRIBE")
+)
 
 // conn is one connection, used by two goroutines: the manager writes, the
 // reader reads.
@@ -29,6 +32,7 @@ type conn struct {
 	outbox    []batch       // not sent yet, in order
 	started   bool          // whether there is a reader
 	confirmed bool          // whether all channels carried over were confirmed
+	asked     time.Duration // age when the last batch was sent
 	pinged    time.Duration // age when the last PING was sent
 
 	awaited atomic.Int32 // answers to the batch sent last; the manager sets it, the reader counts down
@@ -77,7 +81,8 @@ func (c *conn) open() error {
 	if err := b.command(c.ps, c.ctx, b.channels...); err != nil {
 		return err
 	}
-	c.heard.Store(int64(c.age()))
+	c.asked = c.age() // dialing took its time
+	c.heard.Store(int64(c.asked))
 	c.started = true
 	go c.read()
 	return nil
@@ -103,6 +108,7 @@ func (c *conn) pop() batch {
 	b := c.outbox[0]
 	c.outbox = c.outbox[1:]
 	c.awaited.Store(int32(len(b.channels)))
+	c.asked = c.age()
 	return b
 }
 
@@ -116,26 +122,34 @@ func (c *conn) write(command func(context.Context) error) error {
 }
 
 // keepalive sends a PING if the connection has been silent for long enough, and
-// returns when it must be called again, or an error if the silence lasted.
+// returns when it must be called again, or an error if the silence lasted. It
+// returns an error, too, if other things arrive but no answer to the last batch
+// does: nothing more would ever be sent.
 func (c *conn) keepalive() (next time.Time, err error) {
 	cfg, heard, now := &c.hub.cfg, time.Duration(c.heard.Load()), c.age()
-	switch {
-	case c.pinged > heard:
-		if now-c.pinged >= cfg.PingTimeout {
+	due := heard + cfg.PingInterval
+	if c.pinged > heard {
+		if due = c.pinged + cfg.PingTimeout; now >= due {
 			return next, errSilent
 		}
-		return c.born.Add(c.pinged + cfg.PingTimeout), nil
-	case now-heard < cfg.PingInterval:
-		return c.born.Add(heard + cfg.PingInterval), nil
+	} else if now >= due {
+		c.pinged = now // before the write, which may take a while
+		c.pings.Add(1)
+		if err := c.write(func(ctx context.Context) error { return c.ps.Ping(ctx) }); err != nil {
+			return next, err
+		}
+		// The reader does not wake the manager for the answer, so the next PING
+		// may be due before the deadline of this one.
+		due = c.pinged + min(cfg.PingInterval, cfg.PingTimeout)
 	}
-	c.pinged = now // before the write, which may take a while
-	c.pings.Add(1)
-	if err := c.write(func(ctx context.Context) error { return c.ps.Ping(ctx) }); err != nil {
-		return next, err
+	if c.awaited.Load() > 0 {
+		limit := c.asked + cfg.PingInterval + cfg.PingTimeout
+		if now >= limit {
+			return next, errUnanswered
+		}
+		due = min(due, limit)
 	}
-	// The reader does not wake the manager for the answer, so the next PING may
-	// be due first.
-	return c.born.Add(c.pinged + min(cfg.PingInterval, cfg.PingTimeout)), nil
+	return c.born.Add(due), nil
 }
 
 // age counts on the monotonic clock.

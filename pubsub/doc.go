@@ -50,17 +50,19 @@
 //
 // Never: go-redis does not notice a half-open connection. After
 // Config.PingInterval of silence the manager sends a PING, and when nothing at
-// all has come Config.PingTimeout later, it replaces the connection. Writes are
-// limited by Config.PingTimeout too; while one is stalled, the reader may be
-// held up with it, since go-redis has one mutex for both, but nobody else.
-// While a connection is being opened, the limits are the client's own
-// DialTimeout, ReadTimeout and WriteTimeout: a client that has switched these
-// off can keep the manager waiting for as long as the network does.
+// all has come Config.PingTimeout later, it replaces the connection. It also
+// does when a SUBSCRIBE or UNSUBSCRIBE is unanswered for the sum of both,
+// whatever else arrives. Writes are limited by Config.PingTimeout; while one is
+// stalled, the reader may be held up with it, since go-redis has one mutex for
+// both, but nobody else. While a connection is being opened, the limits are the
+// client's own DialTimeout, ReadTimeout and WriteTimeout: a client that has
+// switched these off can keep the manager waiting for as long as the network
+// does.
 //
 // An error: the connection is replaced after a random delay of at most
 // MinBackoff, doubled with each failure up to MaxBackoff. A refusal (NOPERM) of
-// a SUBSCRIBE is an error like any other. Redis does not say which channel it
-// refused, so one that is forbidden to the user makes the hub reconnect every
-// MaxBackoff or sooner for as long as it is listened to, and the others are
-// deaf in the intervals.
+// a SUBSCRIBE is an error like any other. Redis refuses the whole command and
+// does not say which channel it was for: while somebody listens to a channel
+// that is forbidden to the user, the hub reconnects every MaxBackoff or sooner,
+// and all its other channels may be deaf. A refused PING is a sign of life.
 package pubsub

@@ -99,6 +99,29 @@ func TestListenerMayListenAndClose(t *testing.T) {
 	})
 }
 
+// A listener that is closed while the others of its channel are called for the
+// same message is not called any more.
+func TestCloseDuringDelivery(t *testing.T) {
+	inBubble(t, pubsub.Config{}, func(b *bubble) {
+		var subs [2]*pubsub.Subscription
+		calls := 0
+		for i := range subs {
+			subs[i] = b.hub.Listen("a", func(ev pubsub.Event) {
+				if ev.Kind == pubsub.Message {
+					calls++
+					subs[1-i].Close()
+				}
+			})
+		}
+		b.settle()
+		b.redis.Publish("a", "1")
+		b.settle()
+		if calls != 1 {
+			b.Errorf("%d calls, want 1", calls)
+		}
+	})
+}
+
 func TestManyListensCostFewCommands(t *testing.T) {
 	inBubble(t, pubsub.Config{}, func(b *bubble) {
 		const n = 10_000

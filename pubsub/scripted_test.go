@@ -212,6 +212,23 @@ func TestUnaskedReplyReplacesTheConnection(t *testing.T) {
 	}
 }
 
+func TestWrongReplyReplacesTheConnection(t *testing.T) {
+	scripted(t, pubsub.Config{}, func(s *script) {
+		var r recorder
+		sub := s.hub.Listen("a", r.listen)
+		s.accept()
+		s.expect("SUBSCRIBE a")
+		s.answer("unsubscribe", "a")
+		if sub.Confirmed() {
+			s.Error("confirmed by an answer to UNSUBSCRIBE")
+		}
+		s.accept()
+		s.expect("SUBSCRIBE a")
+		s.answer("subscribe", "a")
+		wantEvents(s.T, &r, subscribed("a"))
+	})
+}
+
 func TestGarbageReplacesTheConnection(t *testing.T) {
 	scripted(t, pubsub.Config{}, func(s *script) {
 		var r recorder
@@ -223,6 +240,38 @@ func TestGarbageReplacesTheConnection(t *testing.T) {
 		s.expect("SUBSCRIBE a")
 		s.answer("subscribe", "a")
 		wantEvents(s.T, &r, subscribed("a"))
+	})
+}
+
+// Messages keep coming, but SUBSCRIBE is never answered.
+func TestUnansweredSubscribeReplacesTheConnection(t *testing.T) {
+	scripted(t, pubsub.Config{PingInterval: 3 * time.Second, PingTimeout: 2 * time.Second}, func(s *script) {
+		var a, b recorder
+		s.hub.Listen("a", a.listen)
+		s.accept()
+		s.expect("SUBSCRIBE a")
+		s.answer("subscribe", "a")
+		start := time.Now()
+		s.hub.Listen("b", b.listen)
+		s.expect("SUBSCRIBE b")
+		for range 49 {
+			time.Sleep(100 * time.Millisecond)
+			s.answer("message", "a")
+		}
+		if n := a.count(pubsub.Message); n != 49 {
+			s.Errorf("%d messages, want 49", n)
+		}
+		s.accept()
+		if d := time.Since(start); d < 5*time.Second || d > 5*time.Second+20*time.Millisecond {
+			s.Errorf("replaced after %v, want 5s and the backoff", d)
+		}
+		<-s.commands // the order of the two is open
+		s.answer("subscribe", "b")
+		s.answer("subscribe", "a")
+		wantEvents(s.T, &b, subscribed("b"))
+		if a.count(pubsub.Resubscribed) != 1 {
+			s.Error("not resubscribed")
+		}
 	})
 }
 

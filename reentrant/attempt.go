@@ -140,11 +140,7 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 			return h, nil
 		}
 		if h.state == live {
-			h.beginRelease(err)
-			ctx := context.WithoutCancel(v.ctx)
-			if !q.c.goBackground(func() { q.settleRelease(ctx, h) }) {
-				h.end(ErrClosed)
-			}
+			q.giveBack(context.WithoutCancel(v.ctx), h, w.fixed, err)
 		}
 		q.mu.Unlock()
 	case rejoined, refused:
@@ -160,6 +156,24 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 		q.mu.Unlock()
 	}
 	return nil, v.notAcquired(err)
+}
+
+// giveBack takes back, in the background, the hold of a call that has left at the
+// moment of its grant. Another call of the same owner may have entered since, whose
+// hold stays. The caller has queue.mu.
+func (q *queue) giveBack(ctx context.Context, h *holding, fixed bool, err error) {
+	h.pop(&fixed, err)
+	last := h.state == releasing
+	begun := q.goBackground(func() {
+		if last {
+			q.settleRelease(ctx, h)
+		} else {
+			q.tellCount(ctx, h)
+		}
+	})
+	if !begun && last {
+		h.end(ErrClosed)
+	}
 }
 
 func (v *vigil) notAcquired(err error) error {

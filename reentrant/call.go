@@ -27,6 +27,9 @@ const (
 // errInterrupted: the caller has stopped waiting for a command.
 var errInterrupted = errors.New("interrupted")
 
+// errMoot: there is no reason any more to send the command.
+var errMoot = errors.New("moot")
+
 // call runs f, which sends commands and settles their outcome, and waits for it
 // until ctx ends, limit fires or, if closing is not nil, the Client closes; then it
 // returns errInterrupted and f goes on in the background. A goroutine of its own is
@@ -57,6 +60,35 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 	return errInterrupted
 }
 
+// call is [Client.call] for commands about the queue, which stays in use until f has
+// ended: a caller that left must not take the queue away under its command, or the
+// next call would make another one, with a wire of its own.
+func (q *queue) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
+	q.c.keepQueue(q)
+	err := q.c.call(ctx, limit, closing, func(ctx context.Context) {
+		defer q.c.leaveQueue(q)
+		f(ctx)
+	})
+	if errors.Is(err, ErrClosed) { // f was not run
+		q.c.leaveQueue(q)
+	}
+	return err
+}
+
+// goBackground is [Client.goBackground] for commands about the queue. The caller has
+// queue.mu or is a user of the queue.
+func (q *queue) goBackground(f func()) bool {
+	q.c.keepQueue(q)
+	begun := q.c.goBackground(func() {
+		defer q.c.leaveQueue(q)
+		f()
+	})
+	if !begun {
+		q.c.leaveQueue(q)
+	}
+	return begun
+}
+
 // goBackground runs f on a goroutine that Close waits for. Once the Client is
 // closed it reports false: what f would have cleaned up expires with its lease.
 func (c *Client) goBackground(f func()) bool {
@@ -70,7 +102,8 @@ func (c *Client) goBackground(f func()) bool {
 	return true
 }
 
-// send repeats a command until Redis gives an answer that is final. doubted is true
+// send repeats a command until Redis gives an answer that is final, or run returns
+// errMoot without having sent one; then it returns no error and no verdict. doubted is true
 // if it was sent before without an answer, so that the answer may be to the second
 // run. The caller has the wire.
 func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
@@ -78,6 +111,9 @@ func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, d
 	for try := 0; ; try++ {
 		order := q.order()
 		g, err = run(order)
+		if errors.Is(err, errMoot) {
+			return lua.Granted{}, doubted, nil // Redis was told nothing: what is in doubt stays so
+		}
 		if err == nil && g.Verdict == lua.Stale {
 			err = errStale
 		}

@@ -50,7 +50,7 @@ func (q *queue) settleCount(h *holding) {
 			count, state := h.count, h.state
 			q.mu.Unlock()
 			if state != live {
-				return lua.Granted{}, nil
+				return lua.Granted{}, errMoot
 			}
 			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, q.keys)
 		})

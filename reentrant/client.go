@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -50,6 +51,8 @@ type Client struct {
 	mu     sync.Mutex
 	queues map[string]*queue // guarded by mu; a queue lives while somebody uses it
 	lost   []*lostHold       // guarded by mu; oldest first, at most maxLost
+
+	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
 }
 
 // New makes a Client on rdb, which stays the caller's: it is never closed and its
@@ -123,6 +126,7 @@ func (c *Client) joinQueue(l *Lock) *queue {
 	q := c.queues[l.name]
 	if q == nil {
 		q = newQueue(c, l)
+		q.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
 		c.queues[l.name] = q
 	}
 	q.users++
@@ -151,6 +155,18 @@ func (c *Client) leaveQueue(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q.users--; q.users == 0 {
-		delete(c.queues, q.name)
+		c.dropQueue(q)
+	}
+}
+
+// dropQueue forgets a queue that nobody uses. What it was in doubt about outlives
+// it: a release that was never answered may arrive when the owner holds the lock
+// anew, by way of the next queue of that name. Queues of every name begin with an
+// epoch then, which is little to pay. The caller has Client.mu; no user being left,
+// nobody has the wire.
+func (c *Client) dropQueue(q *queue) {
+	delete(c.queues, q.name)
+	if q.doubt {
+		c.doubtUntil = time.Now().Add(epochTTL)
 	}
 }

@@ -3,7 +3,6 @@ package reentrant
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/lua"
@@ -105,9 +104,12 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Name: l.name, Err: context.Cause(ctx)}
 	}
-	if l.c.closed.Load() {
+	// Close waits for the call, and so for what it begins to clean up on leaving: a
+	// client that is gone must not stay registered as a waiter.
+	if !l.c.begin() {
 		return nil, ErrClosed
 	}
+	defer l.c.end()
 	q := l.c.joinQueue(l)
 	defer l.c.leaveQueue(q)
 	for {
@@ -252,7 +254,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("force unlock: %w", err)
+		return false, err
 	}
 	if q := l.c.findQueue(l); q != nil {
 		defer l.c.leaveQueue(q)

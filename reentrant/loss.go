@@ -44,15 +44,15 @@ func (q *queue) lose(h *holding, reason LossReason) {
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
 	renewed := h.schedule(time.Time{}).Renew
 	q.remember(h, err)
-	if h.lost != nil {
-		close(h.lost)
-	}
 	if reason == LeaseEnded && renewed {
 		// Renewals may have run unanswered, or may still: the lock would stay
 		// taken for up to a lease more.
 		q.cleanUp(h.owner, time.Now().Add(q.c.cfg.lease))
 	}
 	h.end(err)
+	if h.lost != nil {
+		close(h.lost) // last: whoever hears it finds the cause in the hold's ctx
+	}
 	q.promote()
 	q.mu.Unlock()
 	q.c.counters.losses.Add(1)
@@ -67,10 +67,10 @@ func (q *queue) abandon() {
 	if h == nil || h.state != live {
 		return
 	}
+	h.end(ErrClosed)
 	if h.lost != nil {
 		close(h.lost)
 	}
-	h.end(ErrClosed)
 }
 
 // remember keeps the loss for the unlocks to come. The caller has queue.mu.
@@ -137,7 +137,7 @@ func (c *Client) forgetLost(l *lostHold) {
 			c.lost = append(c.lost[:i], c.lost[i+1:]...)
 			l.q.users--
 			if l.q.users == 0 {
-				delete(c.queues, l.q.name)
+				c.dropQueue(l.q)
 			}
 			return
 		}

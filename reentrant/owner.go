@@ -27,6 +27,9 @@ type ownerKey struct{}
 // other the methods of [Lock] return [ErrInvalidOwner]. To act as a hold, pass the
 // hold's own ctx ([Hold.Context]) rather than its [Hold.Owner].
 func WithOwner(ctx context.Context, owner string) context.Context {
+	if owner == "" || len(owner) > maxOwner || !utf8.ValidString(owner) || strings.ContainsFunc(owner, unicode.IsControl) {
+		return context.WithValue(ctx, ownerKey{}, fmt.Errorf("%w: %q", ErrInvalidOwner, owner))
+	}
 	return context.WithValue(ctx, ownerKey{}, explicitOwner(owner))
 }
 
@@ -34,7 +37,7 @@ func WithOwner(ctx context.Context, owner string) context.Context {
 // numbers: order "42" is not goroutine 42. Injective, since what begins with the
 // escape is escaped as well.
 func explicitOwner(owner string) string {
-	if strings.HasPrefix(owner, "=") || (owner != "" && strings.Trim(owner, "0123456789") == "") {
+	if strings.HasPrefix(owner, "=") || strings.Trim(owner, "0123456789") == "" {
 		return "=" + owner
 	}
 	return owner
@@ -43,14 +46,14 @@ func explicitOwner(owner string) string {
 // ownerOf returns the second half of the owner's field: from ctx, or else the
 // calling goroutine.
 func ownerOf(ctx context.Context) (string, error) {
-	owner, ok := ctx.Value(ownerKey{}).(string)
-	if !ok {
+	switch owner := ctx.Value(ownerKey{}).(type) {
+	case string:
+		return owner, nil
+	case error:
+		return "", owner
+	default:
 		return strconv.FormatInt(goroutineID(), 10), nil
 	}
-	if owner == "" || len(owner) > maxOwner+1 || !utf8.ValidString(owner) || strings.ContainsFunc(owner, unicode.IsControl) {
-		return "", fmt.Errorf("%w: %q", ErrInvalidOwner, owner)
-	}
-	return owner, nil
 }
 
 // goroutineID is goid's fast answer if that agrees with the runtime's own. goid

@@ -92,6 +92,11 @@ func (q *queue) enqueue(r request) *waiter {
 		q.owners = make(map[string]int)
 	}
 	q.owners[w.owner]++
+	if q.holder != nil && q.c.cfg.handoff == Remote {
+		// The lock will go out at the next release: be able to register with the
+		// first attempt after it, or the others have it twice in a row.
+		q.listen()
+	}
 	q.promote()
 	return w
 }

@@ -21,7 +21,7 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	var entered, gone bool
 
 	var err error
-	interrupted := q.c.call(ctx, nil, nil, func(ctx context.Context) {
+	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
 		count, sent, g, e := h.tellEntry(ctx, r)
@@ -58,7 +58,7 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	undo := entered
 	q.mu.Unlock()
 	if undo {
-		q.c.goBackground(func() { _ = q.unlock(context.WithoutCancel(ctx), h.owner, nil) })
+		q.goBackground(func() { _ = q.unlock(context.WithoutCancel(ctx), h.owner, nil) })
 	}
 	if errors.Is(interrupted, ErrClosed) {
 		return ErrClosed
@@ -76,7 +76,7 @@ func (h *holding) tellEntry(ctx context.Context, r *request) (count int, sent ti
 		count = h.count + 1
 		q.mu.Unlock()
 		if over {
-			return lua.Granted{}, nil
+			return lua.Granted{}, errMoot
 		}
 		sent = time.Now()
 		return lua.Count{Owner: h.owner, Count: count, Lease: r.lease, Order: o}.Run(ctx, q.c.rdb, q.keys)

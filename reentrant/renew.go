@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,25 +29,48 @@ func renewer(rdb redis.UniversalClient, clustered bool) watchdog.RenewFunc {
 			slot := slotOf(t.Key)
 			slots[slot] = append(slots[slot], i)
 		}
-		results := make([]watchdog.Result, len(targets))
-		room := make(chan struct{}, renewAtOnce)
-		var group sync.WaitGroup
-		for _, indices := range slots {
-			room <- struct{}{}
-			group.Go(func() {
-				defer func() { <-room }()
-				part := make([]watchdog.Target, len(indices))
-				for i, index := range indices {
-					part[i] = targets[index]
-				}
-				for i, result := range renewTogether(ctx, rdb, part, lease) {
-					results[indices[i]] = result
-				}
-			})
-		}
-		group.Wait()
-		return results
+		return renewSlots(ctx, rdb, targets, slots, lease)
 	}
+}
+
+// renewSlots renews each slot by a script of its own, several at a time. It returns
+// when ctx ends: one node that does not answer must not cost the locks on the
+// others their renewal. What is not known by then has failed.
+func renewSlots(ctx context.Context, rdb redis.UniversalClient, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
+	type answer struct {
+		indices []int
+		results []watchdog.Result
+	}
+	// Room for all answers: a late one must find its goroutine's way out.
+	answers := make(chan answer, len(slots))
+	room := make(chan struct{}, renewAtOnce)
+	for _, indices := range slots {
+		go func() { // ends with its command, or with ctx before it
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-room }()
+			part := make([]watchdog.Target, len(indices))
+			for i, index := range indices {
+				part[i] = targets[index]
+			}
+			answers <- answer{indices, renewTogether(ctx, rdb, part, lease)}
+		}()
+	}
+	results := make([]watchdog.Result, len(targets))
+	for range slots {
+		select {
+		case a := <-answers:
+			for i, index := range a.indices {
+				results[index] = a.results[i]
+			}
+		case <-ctx.Done():
+			return results // the zero Result is a failure
+		}
+	}
+	return results
 }
 
 // renewTogether renews all targets by one script.

@@ -57,7 +57,7 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	q.mu.Unlock()
 
 	var err error
-	interrupted := q.c.call(ctx, nil, nil, func(ctx context.Context) {
+	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
 		if last {
 			err = q.settleRelease(ctx, h)
 		} else {
@@ -83,14 +83,12 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 func (q *queue) tellCount(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
 	defer func() { <-q.wire }()
-	gone := false
 	g, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
-		count := h.count
-		gone = h.state != live
+		count, gone := h.count, h.state != live
 		q.mu.Unlock()
 		if gone {
-			return lua.Granted{Verdict: lua.Done}, nil // whatever ended it has the last word
+			return lua.Granted{}, errMoot // whatever ended it has the last word
 		}
 		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, q.keys)
 	})

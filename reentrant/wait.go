@@ -96,7 +96,7 @@ func (v *vigil) lead() (*holding, error) {
 	q, w := v.q, v.w
 	for {
 		var a attempt
-		err := q.c.call(v.ctx, v.limit, q.c.closing, func(ctx context.Context) { a = q.attempt(ctx, w) })
+		err := q.call(v.ctx, v.limit, q.c.closing, func(ctx context.Context) { a = q.attempt(ctx, w) })
 		switch {
 		case errors.Is(err, ErrClosed):
 			return v.giveUp(ErrClosed)

@@ -19,8 +19,8 @@ func (w *Watchdog) giveUp(now time.Time) int {
 		c.overrun = true
 		w.stuck++
 		for _, m := range c.members {
-			if m.x.gen != m.gen || m.x.call != c {
-				continue
+			if m.x.call != c {
+				continue // removed, and perhaps added again
 			}
 			n++
 			m.x.call = nil

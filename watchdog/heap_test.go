@@ -13,6 +13,11 @@ func TestQueue(t *testing.T) {
 		var q watchdog.Queue
 		var xs [30]watchdog.Watch
 		want := map[*watchdog.Watch]int64{}
+		for i := range xs {
+			at := rapid.Int64Range(-20, 20).Draw(t, "at")
+			q.Set(&xs[i], at)
+			want[&xs[i]] = at
+		}
 		some := func(t *rapid.T) *watchdog.Watch { return &xs[rapid.IntRange(0, len(xs)-1).Draw(t, "watch")] }
 		pop := func() {
 			x, at := q.Pop()

@@ -113,3 +113,44 @@ func TestNoRenewalAfterSuspension(t *testing.T) {
 		})
 	}
 }
+
+// The answer comes before the watchdog looks at the clocks again, and would
+// extend the lease beyond now; but it was received too late.
+func TestAnswerAfterSuspensionDoesNotRevive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		r := &redis{answer: slow(1200 * time.Millisecond)}
+		w := r.start(watchdog.Config{})
+		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+		h := &holder{}
+		w.Add(&h.Watch, target(1), h, renewable())
+		time.Sleep(11*time.Second + 100*time.Millisecond)
+		slept.Store(int64(25 * time.Second))
+		after(time.Minute)
+		if len(h.lost) != 1 || h.renewals() != 0 {
+			t.Fatalf("lost %v, renewed %d times", h.lost, h.renewals())
+		}
+		closeNow(t, w)
+	})
+}
+
+// The second batch of a tick is not sent if its leases ended during the first.
+func TestNoBatchAfterSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		r := &redis{answer: slow(500 * time.Millisecond)}
+		w := r.start(watchdog.Config{Batch: 1})
+		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+		var hs [2]holder
+		for i := range hs {
+			w.Add(&hs[i].Watch, target(i), &hs[i], renewable())
+		}
+		time.Sleep(10*time.Second + 200*time.Millisecond)
+		slept.Store(int64(10 * time.Minute))
+		after(time.Minute)
+		if r.calls() != 1 || w.Stats().Losses != 2 {
+			t.Fatalf("%d calls, %+v", r.calls(), w.Stats())
+		}
+		closeNow(t, w)
+	})
+}

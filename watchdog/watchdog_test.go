@@ -176,6 +176,31 @@ func TestHangingRedisLosesOnTimeWithFourCalls(t *testing.T) {
 	})
 }
 
+func TestHangingRedisShortLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 600 * time.Millisecond
+		hang := make(chan struct{})
+		r := &redis{answer: func(_ int, _ context.Context, ts []watchdog.Target) []watchdog.Result {
+			<-hang
+			return nil
+		}}
+		w := r.start(watchdog.Config{Lease: lease})
+		start := time.Now()
+		h := &holder{}
+		s := watchdog.Schedule{ValidUntil: watchdog.Validity(start, lease), Renew: true}
+		w.Add(&h.Watch, target(1), h, s)
+		after(time.Second)
+		h.mustBeLost(t, s.ValidUntil, watchdog.CauseExpired)
+		for i, at := range r.asked {
+			if want := lease/3 + time.Duration(i)*lease/6; at.Sub(start) != want {
+				t.Errorf("try %d after %v, want %v", i, at.Sub(start), want)
+			}
+		}
+		close(hang)
+		closeNow(t, w)
+	})
+}
+
 func TestLateAnswerStillCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &redis{answer: func(n int, ctx context.Context, ts []watchdog.Target) []watchdog.Result {
@@ -459,6 +484,23 @@ func TestUpdateDuringRenewal(t *testing.T) {
 			closeNow(t, w)
 		})
 	}
+}
+
+func TestUpdateDoesNotRenewTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &redis{answer: slow(3500 * time.Millisecond)}
+		w := r.start(watchdog.Config{})
+		h := &holder{}
+		w.Add(&h.Watch, target(1), h, watchdog.Schedule{ValidUntil: time.Now().Add(8 * time.Second), Renew: true})
+		after(4*time.Second + 100*time.Millisecond)
+		w.Update(&h.Watch, watchdog.Schedule{Renew: true})
+		after(8 * time.Second)
+		h.mustBeHeld(t)
+		if r.calls() != 1 {
+			t.Fatalf("%d calls, want 1", r.calls())
+		}
+		closeNow(t, w)
+	})
 }
 
 // A renewal that is no longer wanted is not tried again, failed or given up.

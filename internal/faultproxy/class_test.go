@@ -85,6 +85,16 @@ func TestBlackholeDownstream(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "timeout") {
 		t.Fatalf("a half-open connection gave %v", err)
 	}
+	if err := sub.Ping(t.Context()); err != nil {
+		t.Fatalf("writing to a half-open connection: %v", err)
+	}
+	if _, err := sub.ReceiveTimeout(t.Context(), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "timeout") {
+		t.Fatalf("after a write, a half-open connection gave %v", err)
+	}
+	r.proxy.Heal()
+	if _, err := sub.ReceiveTimeout(t.Context(), 5*time.Second); err == nil || strings.Contains(err.Error(), "timeout") {
+		t.Fatalf("after Heal the end of the connection must show: %v", err)
+	}
 }
 
 func TestCloseAllOfClass(t *testing.T) {
@@ -122,7 +132,7 @@ func TestRulesOnPubSub(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t)
 			rdb := r.client(t)
-			h := r.proxy.Add(faultproxy.Rule{Class: faultproxy.PubSub, Times: 1, Action: c.action})
+			h := r.proxy.Add(faultproxy.Rule{Class: faultproxy.PubSub, Action: c.action})
 			warm(t, rdb) // class Command: not picked
 			sub := rdb.Subscribe(t.Context(), "c")
 			defer sub.Close()
@@ -132,8 +142,8 @@ func TestRulesOnPubSub(t *testing.T) {
 			if got := r.Do(t, "PUBSUB", "NUMSUB", "c").([]any)[1]; got != c.subscribed {
 				t.Errorf("%v subscribers, want %d", got, c.subscribed)
 			}
-			if h.Hits() != 1 {
-				t.Errorf("%d hits", h.Hits())
+			if h.Hits() == 0 { // go-redis may have subscribed anew, in vain
+				t.Error("no hits")
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package faultproxy
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"testing"
@@ -20,10 +19,10 @@ type Proxy struct {
 
 	ctx    context.Context // ends when the proxy closes; for dials
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // every goroutine of the proxy
+	wg     sync.WaitGroup // of the sessions
 
 	mu       sync.Mutex
-	listener net.Listener          // guarded by mu; nil while connections are refused
+	listener *listener             // guarded by mu; nil while connections are refused
 	closed   bool                  // guarded by mu
 	sessions map[*session]struct{} // guarded by mu
 	rules    []*RuleHandle         // guarded by mu
@@ -73,7 +72,7 @@ func (p *Proxy) Refuse(refuse bool) {
 	switch {
 	case p.closed:
 	case refuse && p.listener != nil:
-		p.listener.Close()
+		p.listener.close()
 		p.listener = nil
 	case !refuse && p.listener == nil:
 		if err := p.listenLocked(); err != nil {
@@ -89,28 +88,13 @@ func (p *Proxy) listen() error {
 }
 
 func (p *Proxy) listenLocked() error {
-	l, err := net.Listen("tcp4", p.port.Addr())
-	if err != nil {
-		return err
+	l, err := listen(p.tb, p.port.Addr(), func(conn *net.TCPConn) {
+		p.wg.Go(func() { p.serve(conn) })
+	})
+	if err == nil {
+		p.listener = l
 	}
-	p.listener = l
-	p.wg.Go(func() { p.accept(l) })
-	return nil
-}
-
-// accept runs until l is closed.
-func (p *Proxy) accept(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			p.tb.Errorf("faultproxy: accept: %v", err)
-			return
-		}
-		p.wg.Go(func() { p.serve(conn.(*net.TCPConn)) })
-	}
+	return err
 }
 
 // CloseAll closes the connections of a class that are open now. After
@@ -130,7 +114,7 @@ func (p *Proxy) close() {
 	p.mu.Lock()
 	p.closed = true
 	if p.listener != nil {
-		p.listener.Close()
+		p.listener.close()
 	}
 	p.mu.Unlock()
 	p.cancel()

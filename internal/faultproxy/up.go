@@ -8,7 +8,7 @@ import (
 // up moves requests to the server until the client ends the connection.
 func (s *session) up() {
 	requests := newFrameReader(s.client)
-	deaf := false // a request was swallowed; so is the rest
+	deaf := false // a request did not get to the server; nor does the rest
 	for {
 		req, err := requests.request()
 		if err != nil {
@@ -22,11 +22,7 @@ func (s *session) up() {
 			s.p.count(req.args[0])
 			continue
 		}
-		var open bool
-		if deaf, open = s.request(req); !open {
-			s.close()
-			return
-		}
+		deaf = !s.request(req)
 	}
 	// The client has gone. What it sent is on its way to the server all the
 	// same, so only this direction ends; down goes on until the server, having
@@ -36,30 +32,30 @@ func (s *session) up() {
 	}
 }
 
-// request handles one request. It returns whether the server may see no more of
-// this connection, and whether the connection stays open.
-func (s *session) request(req frame) (deaf, open bool) {
+// request handles one request and returns whether the server may see the next.
+func (s *session) request(req frame) bool {
 	if subscribes(req.args[0]) {
 		s.subscribed.Store(true)
 	}
 	action, rule := s.p.decide(s.class(), req.args)
 	switch action.kind {
 	case dropBefore:
-		return false, false
+		s.close()
+		return false
 	case swallowRequest:
-		return true, true
+		return false
 	case holdRequest:
 		rule.hold(s, req)
-		return true, true
+		return false
 	case delay:
 		if !s.pause(action.delay) {
-			return false, false
+			return false
 		}
 	case duplicate:
-		return false, s.forward(req, keep) && s.forward(req, deliverKept)
+		return s.forward(req, keep) && s.forward(req, deliverKept)
 	}
 	s.remember(req)
-	return false, s.forward(req, reactionTo[action.kind])
+	return s.forward(req, reactionTo[action.kind])
 }
 
 var reactionTo = map[kind]reaction{
@@ -68,6 +64,9 @@ var reactionTo = map[kind]reaction{
 	swallowReply: goSilent,
 }
 
+// forward sends a request to the server. When that fails the server has gone, or
+// the session was closed; the client learns it from down, and not before a closed
+// gate opens.
 func (s *session) forward(req frame, r reaction) bool {
 	if !s.p.gates.wait(upstream, s) {
 		return false

@@ -19,8 +19,11 @@ import (
 // outside. The server has no address; further clients come from [MiniClient].
 //
 // miniredis is not Redis. The differences that matter to lock scripts are pinned
-// down in mini_test.go; the main ones: no sharded pub/sub, no ACL, no WAIT, no
-// replication, and a script that failed is not undone there either.
+// down in parity_test.go. The main ones: an error raised by redis.call loses its
+// code, numbers from 1e14 on turn into strings differently, and there is no sharded
+// pub/sub, ACL, CONFIG, replication or refusal for want of memory.
+//
+// A dial after m.Close starts m again, with its data.
 func Mini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 	t.Helper()
 	m := miniredis.NewMiniRedis()

@@ -1,0 +1,31 @@
+# For people who work on Redlatch. Users need none of this: go get is enough.
+.POSIX:
+SHELL = /bin/sh
+
+# A tool, not a dependency: `go run tool@version` leaves go.mod and go.sum alone.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
+
+test: tools ## vet and run all tests with the race detector; installs redis-server if missing
+	go vet ./...
+	CGO_ENABLED=1 REDLATCH_REQUIRE_REDIS=1 go test -race -count=1 -timeout 10m ./...
+
+lint: ## check the format (gofmt), vet, staticcheck
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
+	  printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+cover: tools ## run all tests and print the coverage; cover.out has the details
+	REDLATCH_REQUIRE_REDIS=1 go test -count=1 -timeout 10m -coverpkg=./... -coverprofile=cover.out ./...
+	@go tool cover -func=cover.out | tail -n 1
+
+examples: ## run every example, each with a Redis of its own
+	@for dir in examples/*/; do echo "== $$dir"; REDIS_URL= go run "./$$dir" || exit 1; done
+
+tools: ## install what the tests need and is missing: redis-server, a C compiler
+	@sh .ci/tools
+
+.PHONY: help test lint cover examples tools

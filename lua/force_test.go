@@ -1,0 +1,42 @@
+package lua_test
+
+import (
+	"testing"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+func TestForce(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.client("a"), r.client("b")
+		a.acquire(t, lua.Acquire{Owner: "1"})
+		a.count(t, lua.Count{Owner: "1", Count: 3})
+		if !b.force(t) {
+			t.Fatal("a held lock: nothing freed")
+		}
+		r.wantFree(t)
+		if b.force(t) {
+			t.Fatal("twice: freed")
+		}
+		if n := r.rdb.DBSize(t.Context()).Val(); n != 0 {
+			t.Fatalf("%d keys are left", n)
+		}
+	})
+}
+
+func TestForceWakes(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.client("a"), r.client("b")
+		a.acquire(t, lua.Acquire{Owner: "1"})
+		b.wait(t, 0)
+		sub := listen(t, r, b.keys.Own, b.keys.Channel)
+		a.force(t)
+		sub.want(t, b.keys.Own, "0")
+		sub.want(t, b.keys.Channel, "-0")
+		r.unchanged(t, func() { // the second leaves the woken client its turn
+			a.force(t)
+			sub.wantNothing(t, r)
+		})
+		wantVerdict(t, "acquire", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
+	})
+}

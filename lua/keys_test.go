@@ -1,0 +1,118 @@
+package lua_test
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/lua"
+)
+
+func TestKeysOf(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		want lua.Keys
+	}{
+		{"orders:42", lua.Keys{
+			Lock:    "orders:42",
+			Epoch:   "redlatch_epoch:{orders:42}:id",
+			Turn:    "redlatch_turn:{orders:42}",
+			Waiters: "redlatch_waiters:{orders:42}",
+			Token:   "redisson_lock_token:{orders:42}",
+			Channel: "redisson_lock__channel:{orders:42}",
+			Own:     "redisson_lock__channel:{orders:42}:id",
+		}},
+		{"app:{orders}:42", lua.Keys{ // has a hash tag: Redisson adds no braces
+			Lock:    "app:{orders}:42",
+			Epoch:   "redlatch_epoch:app:{orders}:42:id",
+			Turn:    "redlatch_turn:app:{orders}:42",
+			Waiters: "redlatch_waiters:app:{orders}:42",
+			Token:   "redisson_lock_token:app:{orders}:42",
+			Channel: "redisson_lock__channel:app:{orders}:42",
+			Own:     "redisson_lock__channel:app:{orders}:42:id",
+		}},
+	} {
+		if got := lua.KeysOf(c.key, "id"); got != c.want {
+			t.Errorf("%q:\n\t%+v\n\t%+v", c.key, got, c.want)
+		}
+	}
+}
+
+// plain is text without braces and control characters, as a name may have.
+func plain(least int) *rapid.Generator[string] {
+	return rapid.StringOfN(rapid.Rune().Filter(func(r rune) bool {
+		return r != '{' && r != '}' && !unicode.IsControl(r) && utf8.ValidRune(r)
+	}), least, 20, -1)
+}
+
+func validName() *rapid.Generator[string] {
+	tagged := rapid.Custom(func(t *rapid.T) string {
+		return plain(0).Draw(t, "before") + "{" + plain(1).Draw(t, "tag") + "}" + plain(0).Draw(t, "after")
+	})
+	return rapid.OneOf(plain(1), tagged)
+}
+
+func (c keySet) all() []string {
+	return []string{c.Lock, c.Epoch, c.Turn, c.Waiters, c.Token, c.Channel, c.Own}
+}
+
+type keySet lua.Keys
+
+func TestKeysShareASlot(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := validName().Draw(t, "name")
+		all := keySet(lua.KeysOf(key, "0f8fad5b-d9cb-469f-a165-70867728950e")).all()
+		seen := map[string]bool{}
+		for _, k := range all {
+			if slot(k) != slot(key) {
+				t.Fatalf("%q is in slot %d, %q in %d", key, slot(key), k, slot(k))
+			}
+			seen[k] = true
+		}
+		if len(seen) != len(all) {
+			t.Fatalf("two of one name: %q", all)
+		}
+	})
+}
+
+// The slots computed here are those that Redis computes.
+func TestSlotIsRedis(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t, redistest.WithConfig("cluster-enabled yes")).Client(t)
+	names := []string{"orders:42", "a{b}c", "{x}", "é{ü}"}
+	for i := range 50 {
+		names = append(names, validName().Example(i))
+	}
+	for _, n := range names {
+		for _, k := range keySet(lua.KeysOf(n, "id")).all() {
+			want, err := rdb.ClusterKeySlot(t.Context(), k).Result()
+			if err != nil || int64(slot(k)) != want {
+				t.Fatalf("%q: %d, Redis says %d, %v", k, slot(k), want, err)
+			}
+		}
+	}
+}
+
+// slot is CRC16 (XMODEM) of the hash tag, as the cluster specification has it.
+func slot(key string) uint16 {
+	if _, tail, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(tail, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc&0x8000 != 0
+			if crc <<= 1; carry {
+				crc ^= 0x1021
+			}
+		}
+	}
+	return crc % 16384
+}

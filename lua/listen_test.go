@@ -1,0 +1,59 @@
+package lua_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// subscription is one waiter's ears.
+type subscription struct {
+	ps       *redis.PubSub
+	channels []string
+}
+
+// listen returns when Redis has confirmed every channel.
+func listen(t *testing.T, r *rig, channels ...string) *subscription {
+	t.Helper()
+	s := &subscription{ps: r.rdb.Subscribe(t.Context(), channels...), channels: channels}
+	t.Cleanup(func() { s.ps.Close() })
+	for range channels {
+		if _, err := s.ps.ReceiveTimeout(t.Context(), within); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func (s *subscription) next(t *testing.T) *redis.Message {
+	t.Helper()
+	got, err := s.ps.ReceiveTimeout(t.Context(), within)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := got.(*redis.Message)
+	if !ok {
+		t.Fatalf("%T %v", got, got)
+	}
+	return m
+}
+
+func (s *subscription) want(t *testing.T, channel, payload string) {
+	t.Helper()
+	if m := s.next(t); m.Channel != channel || m.Payload != payload {
+		t.Fatalf("%q on %q, want %q on %q", m.Payload, m.Channel, payload, channel)
+	}
+}
+
+// wantNothing sends a message of its own: messages of one connection keep their
+// order, so it is the next one only if no other came before.
+func (s *subscription) wantNothing(t *testing.T, r *rig) {
+	t.Helper()
+	for _, channel := range slices.Backward(s.channels) {
+		if n := r.rdb.Publish(t.Context(), channel, "end").Val(); n < 1 {
+			t.Fatalf("%d hear %q", n, channel)
+		}
+		s.want(t, channel, "end")
+	}
+}

@@ -1,0 +1,92 @@
+package lua_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+var errWire = errors.New("the wire is cut")
+
+// wire keeps what is sent and answers nothing.
+type wire struct {
+	sent []redis.Cmder
+}
+
+func (w *wire) Process(_ context.Context, cmd redis.Cmder) error {
+	w.sent = append(w.sent, cmd)
+	cmd.SetErr(errWire)
+	return errWire
+}
+
+// What each command puts on the wire behind the script: keys, then arguments, in
+// the order that the script documents.
+func TestCommandLines(t *testing.T) {
+	k := lua.KeysOf("l", "c")
+	o := lua.Order{Number: 7, Epoch: 9 * time.Second}
+	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Counted: true}
+	ctx := t.Context()
+	for want, run := range map[string]func(p lua.Processor) error{
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5": func(p lua.Processor) error {
+			// A lease is rounded up: it must not end before its holder thinks.
+			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: o, Client: "c", Register: 3 * time.Second, Since: 5}
+			_, err := a.Run(ctx, p, &k)
+			return err
+		},
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redisson_lock_token:{l} o 1 7 0 c 0 0": func(p lua.Processor) error {
+			_, err := lua.Acquire{Owner: "o", Lease: 1, Order: lua.Order{Number: 7}, Client: "c", Fencing: true}.Run(ctx, p, &k)
+			return err
+		},
+		"2 l redlatch_epoch:{l}:c o 3 0 7 9000": func(p lua.Processor) error {
+			_, err := lua.Count{Owner: "o", Count: 3, Order: o}.Run(ctx, p, &k)
+			return err
+		},
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} SPUBLISH 50 1": func(p lua.Processor) error {
+			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
+			return err
+		},
+		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000": func(p lua.Processor) error {
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o}.Run(ctx, p, &k)
+			return err
+		},
+		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000": func(p lua.Processor) error {
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Fencing: true}.Run(ctx, p, &k)
+			return err
+		},
+		"2 l m 1000 o p": func(p lua.Processor) error {
+			_, err := lua.Renew(ctx, p, []string{"l", "m"}, []string{"o", "p"}, time.Second)
+			return err
+		},
+		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} SPUBLISH 50 1": func(p lua.Processor) error {
+			return lua.Leave(ctx, p, &k, "c", wake)
+		},
+		"3 l redlatch_turn:{l} redlatch_waiters:{l} redisson_lock__channel:{l} PUBLISH 0 0": func(p lua.Processor) error {
+			_, err := lua.Force(ctx, p, &k, lua.Wake{Publish: "PUBLISH"})
+			return err
+		},
+		"1 l o": func(p lua.Processor) error {
+			_, err := lua.Inspect(ctx, p, &k, "o")
+			return err
+		},
+	} {
+		w := &wire{}
+		if err := run(w); !errors.Is(err, errWire) || len(w.sent) != 1 {
+			t.Fatalf("%d commands, %v", len(w.sent), err)
+		}
+		cmd := w.sent[0]
+		args := cmd.Args()
+		if got := strings.TrimSuffix(fmt.Sprintln(args[2:]...), "\n"); args[0] != "evalsha" || got != want {
+			t.Errorf("%v\n\t%s\n\t%s", args[0], got, want)
+		}
+		if !cmd.NoRetry() {
+			t.Errorf("%s: go-redis may resend it", want)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package reentrant_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// newClient makes a Client that is closed with the test, however many holds are
+// left.
+func newClient(t testing.TB, rdb redis.UniversalClient, opts ...reentrant.Option) *reentrant.Client {
+	t.Helper()
+	c, err := reentrant.New(rdb, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		c.Close(ctx)
+		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return c
+}
+
+// backend is one Redis to try the lock on.
+type backend struct {
+	name   string
+	client func() redis.UniversalClient // each call makes another, as another process would
+}
+
+// onEveryBackend runs a conformance test on miniredis and on real servers of each
+// kind.
+func onEveryBackend(t *testing.T, test func(t *testing.T, b backend)) {
+	t.Run("miniredis", func(t *testing.T) {
+		m, _ := redistest.Mini(t)
+		test(t, backend{"miniredis", func() redis.UniversalClient { return redistest.MiniClient(t, m) }})
+	})
+	t.Run("server", func(t *testing.T) {
+		s := redistest.Start(t)
+		test(t, backend{"server", func() redis.UniversalClient { return s.Client(t) }})
+	})
+}
+
+// must stops the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hash reads the lock's hash as it stands in Redis.
+func hash(t testing.TB, rdb redis.UniversalClient, key string) map[string]string {
+	t.Helper()
+	fields, err := rdb.HGetAll(context.Background(), key).Result()
+	must(t, err)
+	return fields
+}

@@ -1,0 +1,114 @@
+package reentrant_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// contend has several Clients count under one lock, and says how long it took at
+// the most for a freed lock to reach somebody.
+func contend(t *testing.T, name string, clients []*reentrant.Client) {
+	t.Helper()
+	const rounds = 25
+	var number int // guarded by the lock
+	var group sync.WaitGroup
+	for _, c := range clients {
+		for range 3 {
+			group.Go(func() {
+				l := c.NewLock(name)
+				for range rounds {
+					if err := l.Lock(t.Context()); err != nil {
+						t.Error(err)
+						return
+					}
+					number++
+					if err := l.Unlock(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	if want := 3 * rounds * len(clients); number != want {
+		t.Errorf("counted to %d, want %d", number, want)
+	}
+}
+
+func TestCluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3)
+	var clients []*reentrant.Client
+	for range 3 {
+		clients = append(clients, newClient(t, cluster.Client(t), reentrant.WithLease(time.Second)))
+	}
+	// Names in many slots, so that every node has some.
+	for i := range 12 {
+		contend(t, fmt.Sprintf("order-%d", i), clients)
+	}
+	contend(t, "order:{tag}:1", clients)
+
+	// Held in many slots beyond the lease: the watchdog renews slot by slot.
+	var holds []*reentrant.Hold
+	for i := range 60 {
+		hold, err := clients[0].NewLock(fmt.Sprintf("held-%d", i)).Acquire(t.Context())
+		must(t, err)
+		holds = append(holds, hold)
+	}
+	before := clients[0].Stats().Renewals
+	redistest.Eventually(t, 10*time.Second, "each lock to be renewed six times", func() bool {
+		return clients[0].Stats().Renewals >= before+6*60
+	})
+	for _, hold := range holds {
+		must(t, hold.Release(t.Context()))
+	}
+}
+
+func TestSentinel(t *testing.T) {
+	sentinel := redistest.StartSentinel(t)
+	contend(t, "order", []*reentrant.Client{
+		newClient(t, sentinel.Client(t)), newClient(t, sentinel.Client(t)),
+	})
+}
+
+func TestReplicaAcks(t *testing.T) {
+	ctx := t.Context()
+	master := redistest.Start(t)
+	replica := redistest.Start(t, redistest.WithReplicaOf(master))
+	admin := master.Client(t)
+	redistest.Eventually(t, 10*time.Second, "the replica to follow", func() bool {
+		return admin.Wait(ctx, 1, 100*time.Millisecond).Val() == 1
+	})
+	c := newClient(t, master.Client(t), reentrant.WithReplicaAcks(1, 500*time.Millisecond))
+	l := c.NewLock("order")
+	must(t, l.Lock(ctx))
+	must(t, l.Unlock(ctx))
+	contend(t, "order", []*reentrant.Client{c})
+
+	replica.Stop()
+	defer replica.Continue()
+	err := l.Lock(ctx)
+	var short *reentrant.ReplicasError
+	if !errors.Is(err, reentrant.ErrReplicas) || !errors.Is(err, reentrant.ErrNotAcquired) ||
+		!errors.As(err, &short) || short.Got != 0 || short.Want != 1 {
+		t.Fatalf("with the replica stopped: %v", err)
+	}
+	if n, err := admin.Exists(ctx, "order").Result(); n != 0 || err != nil {
+		t.Fatalf("the lock was left: %d, %v", n, err)
+	}
+}
+
+func TestRingIsRefused(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	if _, err := reentrant.New(ring); !errors.Is(err, reentrant.ErrInvalidOption) {
+		t.Errorf("New: %v", err)
+	}
+}
