@@ -23,7 +23,8 @@ cover: tools ## run all tests and print the coverage; cover.out has the details
 	@go tool cover -func=cover.out | tail -n 1
 
 examples: ## run every example, each with a Redis of its own
-	@for dir in examples/*/; do echo "== $$dir"; REDIS_URL= go run "./$$dir" || exit 1; done
+	@for program in $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./examples/...); do \
+	  echo "== $$program"; REDIS_URL= go run "$$program" || exit 1; done
 
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools

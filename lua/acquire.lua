@@ -49,7 +49,12 @@ if not count then
         since = now[1] * 1000000 + now[2]
       end
       redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
-      redis.call('PEXPIRE', waiters, ARGV[6])
+      local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
+      if type(lives) == 'table' then
+        redis.call('ZREM', waiters, client) -- nothing of ours is without a TTL
+        return lives
+      end
+      since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
     end
     return {0, ttl, holder, since}
   end
@@ -59,7 +64,7 @@ end
 local issued = 0
 if token then
   issued = tonumber(redis.call('GET', token) or '0')
-  if not count then
+  if not count or issued == 0 then -- 0: the counter was lost under the holder
     issued = raise(token, issued)
   end
 end

@@ -44,6 +44,10 @@ func TestCountGivesTTL(t *testing.T) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		r.rdb.Persist(t.Context(), name)
+		a.count(t, lua.Count{Owner: "1", Count: 2}) // no lease: no TTL given, and none of 0
+		if got := a.inspect(t, "1"); got.Count != 2 || got.TTL != lua.NoTTL {
+			t.Fatalf("%+v", got)
+		}
 		a.count(t, lua.Count{Owner: "1", Count: 2, Lease: lease})
 		r.wantTTL(t, name, lease)
 	})

@@ -10,7 +10,7 @@
 -- ARGV[4] pause    ms that the free lock is kept for the woken client
 -- ARGV[5] counted  1: PUBLISH answers how many received it
 --
--- Replies {1} if the wake-up was passed on, otherwise {0}.
+-- Replies {1} if the next waiter, should there be one, was woken; otherwise {0}.
 --
 -- Twice or late: at worst a waiter is woken in vain, or loses its place.
 

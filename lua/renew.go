@@ -2,7 +2,6 @@ package lua
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -44,7 +43,15 @@ func Renew(ctx context.Context, p Processor, locks, owners []string, lease time.
 		}
 	}
 	if len(r) > len(locks) {
-		err = errors.New(text(r, len(locks)))
+		err = refusal(text(r, len(locks)))
 	}
 	return renewals, err
 }
+
+// refusal is an error reply that arrived inside the reply of a script.
+type refusal string
+
+func (e refusal) Error() string { return string(e) }
+
+// RedisError makes it a [redis.Error]: Redis did answer.
+func (e refusal) RedisError() {}

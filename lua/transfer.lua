@@ -35,11 +35,11 @@ end
 local issued = 0
 if token then
   issued = tonumber(redis.call('GET', token) or '0')
-end
-if held[1] then
-  if token then
+  if held[1] or issued == 0 then -- 0: the counter was lost under the holder
     issued = raise(token, issued)
   end
+end
+if held[1] then
   redis.call('HSET', lock, to, 1)
   local expiry = redis.pcall('PEXPIRE', lock, ARGV[3])
   if type(expiry) == 'table' then

@@ -14,6 +14,9 @@ local function wake(turn, waiters, channel, publish, pause, counted)
     if first.err or not first[1] then
       break
     end
+    if type(redis.pcall('GET', turn)) == 'table' then
+      break -- somebody else's key: waiters find the lock by their poll
+    end
     redis.pcall('SET', turn, first[1], 'PX', pause)
     local heard = redis.pcall(publish, channel .. ':' .. first[1], '0')
     if type(heard) == 'number' and (heard > 0 or not counted) then

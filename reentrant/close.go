@@ -15,7 +15,8 @@ import (
 //
 // It returns an error that is ctx's cause if holds were left or something was still
 // in flight (go-redis bounds how long), otherwise nil. It may be called again, also
-// at the same time.
+// at the same time. Give it a ctx with a limit: with one that never ends it waits for
+// ever for a hold that nobody releases.
 func (c *Client) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() { close(c.closing) })
 	err := c.drain(ctx)
@@ -23,7 +24,10 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed.Store(true)
 	c.stop()
 	c.abandonHolds()
-	err = errors.Join(err, c.drain(ctx), c.watchdog.Close(ctx), c.hub.Close(ctx))
+	rest := errors.Join(c.drain(ctx), c.watchdog.Close(ctx), c.hub.Close(ctx))
+	if err == nil {
+		err = rest // otherwise ctx is over, and they only say that they had no time
+	}
 	if err != nil {
 		return fmt.Errorf("redlatch: close: %w", err)
 	}
@@ -38,7 +42,7 @@ func (c *Client) drain(ctx context.Context) error {
 		case <-ctx.Done():
 			// What ends at this very moment is not worth an error.
 			if work := c.work.Load(); work > 0 {
-				return fmt.Errorf("%d locks held, %d commands in flight: %w",
+				return fmt.Errorf("still held: %d, commands in flight: %d: %w",
 					c.held.Load(), work-c.held.Load(), context.Cause(ctx))
 			}
 		}

@@ -28,6 +28,9 @@ type holding struct {
 	count   int           // holds: what Redis is told
 	fixed   []bool        // each hold, in order: whether it has a fixed lease
 	expires time.Time     // when the key is gone from Redis without a release; set with state releasing
+	reach   time.Time     // until when the key may live by the commands for it, renewals excepted
+	renewed bool          // renewals were or may have been sent
+	orphan  bool          // reach was moved on by a command that nobody has a hold from
 	handles []*Hold       // those whose ctx is still to be ended
 	lost    chan struct{} // made when asked for; closed when the holding is lost or abandoned
 	err     error         // why it ended; set with state ended
@@ -49,6 +52,7 @@ func (q *queue) hold(r request, token int64, sent time.Time) *holding {
 	h := &holding{q: q, owner: r.owner, token: token, since: time.Now(), count: 1}
 	h.one[0] = r.fixed
 	h.fixed = h.one[:]
+	h.asked(r)
 	q.holder = h
 	q.c.held.Add(1)
 	q.c.work.Add(1)
@@ -69,6 +73,25 @@ func (h *holding) schedule(validUntil time.Time) watchdog.Schedule {
 		s.RenewUntil = h.since.Add(limit)
 	}
 	return s
+}
+
+// asked notes a command with r's lease. Redis has run it by now or, when there is no
+// answer, will have as a rule; it counts from when it does.
+func (h *holding) asked(r request) {
+	if reach := time.Now().Add(r.lease + watchdog.Drift(r.lease)); reach.After(h.reach) {
+		h.reach = reach
+	}
+	h.renewed = h.renewed || !r.fixed
+}
+
+// expiry is when the key is gone without a release: later than the validity, as
+// the last renewals may have run without an answer.
+func (h *holding) expiry() time.Time {
+	lease := h.q.c.cfg.lease
+	if last := time.Now().Add(lease + watchdog.Drift(lease)); h.renewed && last.After(h.reach) {
+		return last
+	}
+	return h.reach
 }
 
 func (h *holding) validUntil() time.Time { return h.q.c.watchdog.ValidUntil(&h.watch) }
@@ -101,7 +124,7 @@ func (h *holding) pop(kind *bool, err error) {
 // outlive its lock.
 func (h *holding) beginRelease(err error) {
 	h.state = releasing
-	h.expires = h.validUntil().Add(2 * watchdog.Drift(h.q.c.cfg.lease))
+	h.expires = h.expiry()
 	h.q.c.watchdog.Remove(&h.watch)
 	h.endHandles(err)
 }

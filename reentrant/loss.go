@@ -42,12 +42,11 @@ func (q *queue) lose(h *holding, reason LossReason) {
 		return
 	}
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
-	renewed := h.schedule(time.Time{}).Renew
 	q.remember(h, err)
-	if reason == LeaseEnded && renewed {
-		// Renewals may have run unanswered, or may still: the lock would stay
-		// taken for up to a lease more.
-		q.cleanUp(h.owner, time.Now().Add(q.c.cfg.lease))
+	if reason == LeaseEnded && (h.renewed || h.orphan) {
+		// Renewals may have run unanswered, or may still, and so may a re-entry
+		// that nobody waited for: the lock would stay taken for a lease more.
+		q.cleanUp(h.owner, h.expiry())
 	}
 	h.end(err)
 	if h.lost != nil {

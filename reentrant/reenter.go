@@ -26,6 +26,7 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 		defer func() { <-q.wire }()
 		count, sent, g, e := h.tellEntry(ctx, r)
 		q.mu.Lock()
+		h.asked(*r)
 		switch {
 		case h.state != live:
 			e = errGone
@@ -36,9 +37,11 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 				}
 			}
 		case e != nil:
+			h.orphan = true
 			q.settleCount(h)
 		case gone:
 			e = errInterrupted
+			h.orphan = true
 			q.settleCount(h)
 		default:
 			h.push(r.fixed, watchdog.Validity(sent, r.lease))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
@@ -20,6 +21,7 @@ type virtual struct {
 	t    *testing.T
 	ctx  context.Context
 	mini *miniredis.Miniredis
+	rdb  [2]*redis.Client // connections that outlive a Client
 
 	mu   sync.Mutex
 	hook func(cmd string, args []string) (refusal string)
@@ -36,7 +38,7 @@ func inVirtualTime(t *testing.T, f func(t *testing.T, v *virtual)) {
 		m, rdb := redistest.Mini(t)
 		// The server is there with the first connection, and takes a hook then.
 		must(t, rdb.Ping(t.Context()).Err())
-		v := &virtual{t: t, ctx: t.Context(), mini: m, sent: make(map[string]int)}
+		v := &virtual{t: t, ctx: t.Context(), mini: m, rdb: [2]*redis.Client{rdb, redistest.MiniClient(t, m)}, sent: make(map[string]int)}
 		v.watchCommands()
 		f(t, v)
 	})
@@ -160,4 +162,3 @@ func ended(c <-chan struct{}) bool {
 		return false
 	}
 }
-

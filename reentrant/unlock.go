@@ -50,10 +50,7 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	}
 	h.pop(kind, ErrReleased)
 	last := h.state == releasing
-	expires := h.validUntil()
-	if last {
-		expires = h.expires
-	}
+	expires := h.expiry()
 	q.mu.Unlock()
 
 	var err error
@@ -76,6 +73,12 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		return ErrClosed
 	}
 	return &UnconfirmedError{Name: q.name, Owner: owner, Err: context.Cause(ctx), FreeAfter: max(0, time.Until(expires))}
+}
+
+func (q *queue) expiry(h *holding) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return h.expiry()
 }
 
 // tellCount brings the hold count in Redis in line after the release of an inner
@@ -102,7 +105,7 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 		// The count in Redis is too high. The next command of this owner puts it
 		// right, and its release frees the lock whatever the count.
 		q.settleCount(h)
-		return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err, FreeAfter: max(0, time.Until(h.validUntil()))}
+		return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err, FreeAfter: max(0, time.Until(q.expiry(h)))}
 	}
 	return nil
 }

@@ -18,13 +18,12 @@ import (
 // the calls of RenewFunc and computes what they entitle the watchdog to say.
 
 type step struct {
-	wait   time.Duration // before it
-	op     string        // add, remove, update
-	lease  int
-	valid  time.Duration // from now
-	renew  bool
-	until  time.Duration // RenewUntil, from now; 0: none
-	answer answer        // of the call with the step's number
+	wait  time.Duration // before it
+	op    string        // add, remove, update
+	lease int
+	valid time.Duration // from now
+	renew bool
+	until time.Duration // RenewUntil, from now; 0: none
 }
 
 type answer struct {

@@ -49,7 +49,8 @@ func TestPermissions(t *testing.T) {
 
 func called(t *testing.T, server *redistest.Server, name string) bool {
 	t.Helper()
-	return strings.Contains(server.Do(t, "INFO", "commandstats").(string), "cmdstat_"+name+":")
+	// A refused call is in the statistics too, with calls=0.
+	return regexp.MustCompile("cmdstat_" + name + ":calls=[1-9]").MatchString(server.Do(t, "INFO", "commandstats").(string))
 }
 
 // asUser returns a Client whose connections are the user's.
@@ -63,7 +64,9 @@ func asUser(t *testing.T, server *redistest.Server) *reentrant.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := client.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -83,25 +86,29 @@ func useLocks(t *testing.T, server *redistest.Server, a, b *reentrant.Client) {
 	}
 	lock, rival := a.NewLock("x", reentrant.WithFencing()), b.NewLock("x", reentrant.WithFencing())
 
+	// Two holds on one lock, and a waiter of another client that gives up.
 	hold, err := lock.Acquire(ctx)
 	must(err)
 	must(lock.Lock(ctx))
 	must(lock.Unlock(ctx))
-
-	// A waiter of another client gives up, the next one is woken by a release.
 	if ok, err := rival.TryLock(ctx, 300*time.Millisecond, 0); ok || err != nil {
 		t.Fatalf("TryLock got %v, %v", ok, err)
 	}
-	woken := make(chan error, 1)
-	go func() { woken <- rival.Do(ctx, func(context.Context) error { return nil }) }()
-	local := make(chan error, 1) // gets the lock by hand-over
-	go func() { local <- lock.Do(ctx, func(context.Context) error { return nil }) }()
-	redistest.Eventually(t, 10*time.Second, "one waiter each, a renewal, and a PING in the silence", func() bool {
+
+	// One waiter for the hand-over, one for the message, and one on another lock.
+	other, err := a.NewLock("y").Acquire(ctx)
+	must(err)
+	nothing := func(context.Context) error { return nil }
+	done := make(chan error, 3)
+	go func() { done <- lock.Do(ctx, nothing) }()
+	go func() { done <- rival.Do(ctx, nothing) }()
+	redistest.Eventually(t, 10*time.Second, "waiters, a renewal, and a PING in the silence", func() bool {
 		return a.Stats().Waiting == 1 && b.Stats().Waiting == 1 && a.Stats().Renewals > 0 && called(t, server, "ping")
 	})
+	go func() { done <- b.NewLock("y").Do(ctx, nothing) }()
 	must(hold.Release(ctx))
-	must(<-local)
-	must(<-woken)
+	must(<-done)
+	must(<-done)
 	if b.Stats().WakeUps.Message == 0 || a.Stats().HandedOver == 0 {
 		t.Errorf("not woken or not handed over: %+v, %+v", a.Stats(), b.Stats())
 	}
@@ -110,6 +117,9 @@ func useLocks(t *testing.T, server *redistest.Server, a, b *reentrant.Client) {
 	if freed, err := rival.ForceUnlock(ctx); !freed || err != nil {
 		t.Errorf("ForceUnlock got %v, %v", freed, err)
 	}
-
-	redistest.Eventually(t, 10*time.Second, "UNSUBSCRIBE", func() bool { return called(t, server, "unsubscribe") })
+	redistest.Eventually(t, 10*time.Second, "UNSUBSCRIBE from the lock that nobody waits for", func() bool {
+		return called(t, server, "unsubscribe")
+	})
+	must(other.Release(ctx))
+	must(<-done)
 }

@@ -44,5 +44,6 @@ func (l *listener) close() {
 	l.net.Close()
 	<-l.done
 	syscall.ForkLock.RLock() // waits for a child that is being started
+	//lint:ignore SA2001 there is nothing to do but to wait
 	syscall.ForkLock.RUnlock()
 }

@@ -41,16 +41,6 @@ func launch(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// running reports whether the child has not been waited for yet.
-func (p *process) running() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
 // signal sends sig through the process handle, never by number, so that it
 // cannot hit a stranger that got the number later.
 func (p *process) signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }

@@ -1,0 +1,67 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// acquire takes the lock for the owner of ctx.
+func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
+	owner, err := l.owner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.owner, r.fencing, r.began = owner, l.fencing, time.Now()
+	if ctx.Err() != nil {
+		return nil, &NotAcquiredError{Name: l.name, Err: context.Cause(ctx)}
+	}
+	// Close waits for the call, and so for what it begins to clean up on leaving: a
+	// client that is gone must not stay registered as a waiter.
+	if !l.c.begin() {
+		return nil, ErrClosed
+	}
+	defer l.c.end()
+	q := l.c.joinQueue(l)
+	defer l.c.leaveQueue(q)
+	for {
+		h, err := q.enter(ctx, &r)
+		if h != nil || err != nil {
+			return h, err
+		}
+	}
+}
+
+// enter re-enters the lock if the owner holds it, and queues otherwise. It returns
+// neither a holding nor an error if it has to be called again.
+func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
+	q.mu.Lock()
+	if h := q.holder; h != nil && h.owner == r.owner && h.state == live {
+		q.mu.Unlock()
+		switch err := h.reenter(ctx, r); {
+		case errors.Is(err, errGone):
+			return nil, nil
+		case err == nil:
+			return h, nil
+		case errors.Is(err, ErrLost), errors.Is(err, ErrClosed):
+			return nil, err
+		default:
+			return nil, &NotAcquiredError{Name: q.name, Waited: time.Since(r.began), Err: err}
+		}
+	}
+	if q.c.isClosing() {
+		q.mu.Unlock()
+		return nil, ErrClosed
+	}
+	if r.limited && r.wait <= 0 && (q.holder != nil || q.waiters.Len() > 0) {
+		busy := &NotAcquiredError{Name: q.name, Waited: time.Since(r.began)}
+		if q.holder != nil {
+			busy.Holder = q.holder.owner
+		}
+		q.mu.Unlock()
+		return nil, busy
+	}
+	w := q.enqueue(*r)
+	q.mu.Unlock()
+	return q.await(ctx, w)
+}

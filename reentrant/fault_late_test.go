@@ -1,0 +1,204 @@
+package reentrant_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/faultproxy"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// stale is the answer of a script that found a later command of its client.
+const stale = "*1\r\n:-1\r\n"
+
+// hold arms the proxy to keep one run of a script back.
+func (r *faultRig) holdBack(script string) *faultproxy.RuleHandle {
+	return r.proxy.Add(faultproxy.Rule{Match: scriptIs(script), Times: 1, Action: faultproxy.HoldRequest})
+}
+
+// release executes what was kept back, and wants it to be void.
+func wantStale(t *testing.T, h *faultproxy.RuleHandle) {
+	t.Helper()
+	got := h.Release()
+	if len(got) != 1 || got[0] != stale {
+		t.Errorf("the late command was answered %q, want %q", got, stale)
+	}
+}
+
+// soon is a ctx for a call whose command is kept back.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	t.Cleanup(cancel)
+	return owner(ctx, "me")
+}
+
+// An acquire reaches Redis after its caller has given up, and after the same owner
+// has locked and unlocked: no lock may appear.
+func TestFaultLateAcquire(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
+	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+	held := r.holdBack("acquire")
+	wants(t, l.Lock(soon(t)), reentrant.ErrNotAcquired, context.DeadlineExceeded)
+	okay(t, l.Lock(ctx))
+	okay(t, l.Unlock(ctx))
+	wantStale(t, held)
+	if left := r.held(t, "l"); len(left) > 0 {
+		t.Errorf("a lock appeared: %v", left)
+	}
+}
+
+// The same when the owner never came back: cleaning up after the call is enough to
+// void it.
+func TestFaultLateAcquireOfACallThatLeft(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
+	held := r.holdBack("acquire")
+	wants(t, c.NewLock("l").Lock(soon(t)), reentrant.ErrNotAcquired)
+	redistest.Eventually(t, 5*time.Second, "the clean-up was confirmed", func() bool {
+		return r.Do(t, "EXISTS", "redlatch_epoch:{l}:"+c.ID()).(int64) == 1
+	})
+	wantStale(t, held)
+	if left := r.held(t, "l"); len(left) > 0 {
+		t.Errorf("a lock appeared: %v", left)
+	}
+}
+
+// When nothing of the client has reached Redis for a whole lease, an acquire that
+// arrives later still is granted to nobody. The lock must not be renewed.
+func TestFaultLateAcquireAfterALease(t *testing.T) {
+	t.Parallel()
+	const lease = 400 * time.Millisecond
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(lease))
+	held := r.holdBack("acquire")
+	cut := r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.DropBefore})
+	wants(t, c.NewLock("l").Lock(soon(t)), reentrant.ErrNotAcquired)
+	closeQuickly(t, c) // waits for the clean-up, which gives up when the lease is over
+	cut.Remove()
+	held.Release()
+	freeWithin(t, r.Server, lease+time.Second, "l")
+}
+
+// A release reaches Redis after the same owner has locked again: it must not free
+// the new hold.
+func TestFaultLateRelease(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
+	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+	okay(t, l.Lock(ctx))
+	held := r.holdBack("release")
+	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed, context.DeadlineExceeded)
+	hold, err := l.Acquire(ctx)
+	okay(t, err)
+	wantStale(t, held)
+	if got := r.held(t, "l"); got[hold.Owner()] != "1" {
+		t.Errorf("after the late release Redis has %v", got)
+	}
+	okay(t, hold.Release(ctx))
+}
+
+// The same after the clean-up has given up: for a whole lease nothing got through,
+// the owner locks anew, and only then the old release arrives.
+func TestFaultLateReleaseAfterALease(t *testing.T) {
+	t.Parallel()
+	const lease = 400 * time.Millisecond
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(lease))
+	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+	okay(t, l.Lock(ctx))
+	held := r.holdBack("release")
+	cut := r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.DropBefore})
+	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed)
+	// The clean-up ends with the lease; its last try may come a little later.
+	seen := 0
+	redistest.Eventually(t, 10*time.Second, "the clean-up has given up", func() bool {
+		before := seen
+		seen = cut.Hits()
+		quiet := time.NewTimer(600 * time.Millisecond)
+		defer quiet.Stop()
+		<-quiet.C
+		return len(r.held(t, "l")) == 0 && seen == before
+	})
+	cut.Remove()
+	hold, err := l.Acquire(ctx)
+	okay(t, err)
+	wantStale(t, held)
+	if got := r.held(t, "l"); got[hold.Owner()] != "1" {
+		t.Errorf("the late release freed the new hold: Redis has %v", got)
+	}
+	okay(t, hold.Release(ctx))
+}
+
+// A hand-off reaches Redis after it was repeated, and after the lock has come back
+// to the owner that gave it away: it must not be taken from him.
+func TestFaultLateTransfer(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
+	l, me, you := c.NewLock("l"), owner(t.Context(), "me"), owner(t.Context(), "you")
+	okay(t, l.Lock(me))
+	yours := make(chan error, 1)
+	go func() { yours <- l.Lock(you) }()
+	redistest.Eventually(t, 5*time.Second, "somebody waits", func() bool { return c.Stats().Waiting == 1 })
+	held := r.holdBack("transfer")
+	okay(t, l.Unlock(me))
+	okay(t, inTime(t, 5*time.Second, "the lock was handed over", yours))
+	okay(t, l.Unlock(you))
+	hold, err := l.Acquire(me)
+	okay(t, err)
+	wantStale(t, held)
+	if got := r.held(t, "l"); len(got) != 1 || got[hold.Owner()] != "1" {
+		t.Errorf("after the late hand-off Redis has %v", got)
+	}
+	okay(t, hold.Release(me))
+}
+
+// A nested lock reaches Redis after its call has ended, late enough that the owner
+// has released everything and holds the lock anew.
+func TestFaultLateCount(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
+	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+	okay(t, l.Lock(ctx))
+	held := r.holdBack("count")
+	wants(t, l.Lock(soon(t)), reentrant.ErrNotAcquired, context.DeadlineExceeded)
+	okay(t, l.Unlock(ctx))
+	hold, err := l.Acquire(ctx)
+	okay(t, err)
+	wantStale(t, held)
+	if got := r.held(t, "l"); got[hold.Owner()] != "1" {
+		t.Errorf("after the late count Redis has %v", got)
+	}
+	okay(t, hold.Release(ctx))
+}
+
+// A renewal reaches Redis when the lock is somebody else's: his lease is his own.
+func TestFaultLateRenewal(t *testing.T) {
+	t.Parallel()
+	const lease = 1500 * time.Millisecond
+	r := newFaultRig(t).warm(t)
+	c := faultClient(t, r.through(t), reentrant.WithLease(lease))
+	other := faultClient(t, r.Client(t))
+	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+	okay(t, l.Lock(ctx))
+	redistest.Eventually(t, 5*time.Second, "the script is known", func() bool { return c.Stats().Renewals > 0 })
+	held := r.holdBack("renew")
+	redistest.Eventually(t, 5*time.Second, "a renewal was sent", func() bool { return held.Hits() == 1 })
+	okay(t, l.Unlock(ctx))
+	theirs := other.NewLock("l")
+	okay(t, theirs.LockLease(ctx, 500*time.Millisecond))
+	if got := held.Release(); len(got) != 1 || got[0] != "*1\r\n:0\r\n" {
+		t.Errorf("the late renewal was answered %q", got)
+	}
+	if ttl, err := theirs.TTL(ctx); err != nil || ttl > 500*time.Millisecond {
+		t.Errorf("after the late renewal the other's lease is %v, %v", ttl, err)
+	}
+	freeWithin(t, r.Server, 2*time.Second, "l")
+}

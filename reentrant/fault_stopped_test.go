@@ -1,0 +1,157 @@
+package reentrant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// A stopped server is the worst kind of silence: connections stay open, requests
+// are taken, and all of them are executed when it goes on. patience is how long
+// go-redis waits for a reply: with its default commands hang, with a short one they
+// are given up while they sit in the server's buffers.
+func onStoppedServer(t *testing.T, test func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client)) {
+	t.Parallel()
+	for _, patience := range []time.Duration{5 * time.Second, 80 * time.Millisecond} {
+		t.Run(fmt.Sprint("patience ", patience), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			test(t, s, func(opts ...reentrant.Option) *reentrant.Client {
+				return faultClient(t, s.Client(t, func(o *redis.Options) { o.ReadTimeout = patience }), opts...)
+			})
+		})
+	}
+}
+
+const waitOnStopped = 300 * time.Millisecond
+
+// The limit of a wait holds while Redis is silent, and what it grants to nobody
+// when it goes on is given back.
+func TestFaultStoppedTryLock(t *testing.T) {
+	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		noise, c := listenToNoise(t), client()
+		s.Stop()
+		var ok bool
+		var err error
+		start := time.Now()
+		ok, err = c.NewLock("l").TryLock(t.Context(), waitOnStopped, 0)
+		if d := time.Since(start); d > noise.allow(waitOnStopped+100*time.Millisecond) {
+			t.Errorf("TryLock took %v", d)
+		}
+		s.Continue()
+		if ok {
+			t.Error("TryLock took a lock of a server that did not answer")
+		}
+		wants(t, err, reentrant.ErrNotAcquired) // and not just busy: nobody said so
+		closeQuickly(t, c)                      // waits for the commands that are under way
+		freeWithin(t, s, time.Second, "l")
+	})
+}
+
+// The same for a call that waited already when the server stopped.
+func TestFaultStoppedUnderWaiter(t *testing.T) {
+	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		noise, holder, waiter := listenToNoise(t), client(), client()
+		okay(t, holder.NewLock("l").LockLease(t.Context(), time.Minute))
+		done := make(chan error, 1)
+		start := time.Now()
+		go func() {
+			ok, err := waiter.NewLock("l").TryLock(t.Context(), waitOnStopped, 0)
+			if ok {
+				err = errors.New("taken")
+			}
+			done <- err
+		}()
+		redistest.Eventually(t, 5*time.Second, "it is registered", func() bool {
+			return s.Do(t, "ZCARD", "redlatch_waiters:{l}").(int64) == 1
+		})
+		s.Stop()
+		if err := inTime(t, 5*time.Second, "TryLock", done); err != nil && !errors.Is(err, reentrant.ErrNotAcquired) {
+			t.Error(err)
+		}
+		if d := time.Since(start); d > noise.allow(waitOnStopped+100*time.Millisecond) {
+			t.Errorf("TryLock took %v", d)
+		}
+		s.Continue()
+		okay(t, holder.NewLock("l").Unlock(t.Context()))
+		tidyWithin(t, s, 3*time.Second, "l")
+	})
+}
+
+// A holder hears of its loss when its validity ends, from nobody but the clock; and
+// the renewals that Redis executes late do not keep the lock from others.
+func TestFaultStoppedHolder(t *testing.T) {
+	const lease = 1500 * time.Millisecond
+	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		noise, c := listenToNoise(t), client(reentrant.WithLease(lease))
+		l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+		hold, err := l.Acquire(ctx)
+		okay(t, err)
+		redistest.Eventually(t, 5*time.Second, "it was renewed", func() bool { return c.Stats().Renewals > 0 })
+		s.Stop()
+		inTime(t, 2*lease, "the loss", hold.Lost())
+		if late := time.Since(hold.ValidUntil()); late < 0 || late > noise.allow(100*time.Millisecond) {
+			t.Errorf("told of the loss %v after ValidUntil", late)
+		}
+		if cause := context.Cause(hold.Context()); !errors.Is(cause, reentrant.ErrLost) {
+			t.Errorf("the hold's ctx ended with %v", cause)
+		}
+		wants(t, hold.Release(ctx), reentrant.ErrLost)
+		s.Continue()
+		// Renewals that were on their way run now and would keep it for 1.5 s more.
+		freeWithin(t, s, lease/2, "l")
+		okay(t, l.Lock(ctx))
+		okay(t, l.Unlock(ctx))
+	})
+}
+
+// A call leaves while the server is stopped, and so does its process' connection.
+// The acquire runs when the server goes on, with a lease of half a minute.
+func TestFaultStoppedAcquireThatLeft(t *testing.T) {
+	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		noise, c := listenToNoise(t), client()
+		l := c.NewLock("l")
+		okay(t, l.Lock(t.Context())) // there is a connection to write to
+		okay(t, l.Unlock(t.Context()))
+		s.Stop()
+		late, err := cancelIn(t, waitOnStopped, l.Lock)
+		wants(t, err, reentrant.ErrNotAcquired)
+		if late > noise.allow(100*time.Millisecond) {
+			t.Errorf("returned %v after its cancellation", late)
+		}
+		s.Continue()
+		redistest.Eventually(t, 5*time.Second, "nothing is left", func() bool {
+			return len(heldOn(t, s, "l")) == 0 && c.Stats().Held == 0
+		})
+		closeQuickly(t, c)
+		freeWithin(t, s, 0, "l")
+	})
+}
+
+// Unlock waits for the confirmation as long as its ctx lets it, and says that there
+// was none. The release comes about all the same.
+func TestFaultStoppedUnlock(t *testing.T) {
+	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		noise, c := listenToNoise(t), client()
+		l, ctx := c.NewLock("l"), owner(t.Context(), "me")
+		okay(t, l.Lock(ctx))
+		s.Stop()
+		late, err := cancelIn(t, waitOnStopped, l.Unlock)
+		var unconfirmed *reentrant.UnconfirmedError
+		if !errors.As(err, &unconfirmed) || unconfirmed.FreeAfter <= 20*time.Second || unconfirmed.FreeAfter > 31*time.Second {
+			t.Errorf("Unlock: %v", err)
+		}
+		if late > noise.allow(100*time.Millisecond) {
+			t.Errorf("returned %v after its cancellation", late)
+		}
+		s.Continue()
+		freeWithin(t, s, 2*time.Second, "l")
+	})
+}

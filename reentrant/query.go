@@ -1,0 +1,111 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// ask runs f, which reads the lock or forces it, until ctx ends.
+func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string) error) error {
+	owner, err := l.owner(ctx)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return named(l.name, context.Cause(ctx))
+	}
+	var answer error
+	switch err := l.c.call(ctx, nil, nil, func(ctx context.Context) { answer = l.retry(ctx, owner, f) }); {
+	case errors.Is(err, ErrClosed):
+		return ErrClosed
+	case err != nil:
+		return named(l.name, context.Cause(ctx))
+	case lua.ForeignKey(answer):
+		return foreign(l.name, answer)
+	case answer != nil:
+		return named(l.name, answer)
+	}
+	return nil
+}
+
+// retry repeats a command that may run twice.
+func (l *Lock) retry(ctx context.Context, owner string, f func(ctx context.Context, owner string) error) error {
+	began := time.Now()
+	for try := 0; ; try++ {
+		err := f(ctx, owner)
+		if !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin || !l.c.pause(backoff(try)) {
+			return err
+		}
+	}
+}
+
+// inspect reads the lock for the calling owner.
+func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
+	var answer lua.Inspection
+	err = l.ask(ctx, func(ctx context.Context, owner string) (err error) {
+		answer, err = lua.Inspect(ctx, l.c.rdb, &l.keys, owner)
+		return err
+	})
+	if err != nil {
+		return lua.Inspection{}, err // and not answer, which may still be written
+	}
+	return answer, nil
+}
+
+// IsLocked reports whether anybody holds the lock, as Redis' master knows it. It may
+// have changed by the time the answer is used. Like the other queries it sends one
+// command, and waits for the answer until ctx ends.
+func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
+	state, err := l.inspect(ctx)
+	return state.Held, err
+}
+
+// IsHeld reports whether the calling owner holds the lock, as Redis knows it.
+func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
+	state, err := l.inspect(ctx)
+	return state.Count > 0, err
+}
+
+// HoldCount returns how often the calling owner holds the lock, as Redis knows it;
+// 0 if it does not.
+func (l *Lock) HoldCount(ctx context.Context) (int, error) {
+	state, err := l.inspect(ctx)
+	return state.Count, err
+}
+
+// TTL returns the time until the lock expires in Redis unless it is renewed,
+// whoever holds it; 0 when it is free, and a negative value when the key has no
+// TTL, which no client of Redlatch or Redisson leaves behind.
+func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
+	state, err := l.inspect(ctx)
+	return state.TTL, err
+}
+
+// ForceUnlock frees the lock whoever holds it, wakes a waiter, and reports whether
+// anybody held it. It is for operators: the holder goes on working until it finds
+// out, at its next renewal or unlock, that it has lost the lock. If no answer comes
+// the lock may have been freed or may still be, whoever holds it by then.
+func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
+	var freed bool
+	err := l.ask(ctx, func(ctx context.Context, _ string) error {
+		now, err := lua.Force(ctx, l.c.rdb, &l.keys, l.c.wakeUp())
+		freed = freed || now
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if q := l.c.findQueue(l); q != nil {
+		defer l.c.leaveQueue(q)
+		q.mu.Lock()
+		h := q.holder
+		q.mu.Unlock()
+		if freed && h != nil {
+			q.lose(h, Overridden)
+		}
+	}
+	return freed, nil
+}

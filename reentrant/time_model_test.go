@@ -1,0 +1,441 @@
+package reentrant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// The model: what Redis has, and what each Client believes, after any sequence of
+// calls. It is told nothing of how the library does it, only when renewals are due.
+type lockModel struct {
+	*rapid.T
+	v       *virtual
+	clients [2]*reentrant.Client
+	owners  []*modelOwner
+
+	// Redis.
+	field   string // who has the lock; "" nobody
+	count   int
+	expires time.Time
+	token   int64 // the last one
+
+	// The Clients.
+	live  [2]*modelTenure
+	grips []*modelGrip
+}
+
+// modelOwner is somebody who locks: a goroutine, or a name.
+type modelOwner struct {
+	client int
+	ctx    context.Context
+	work   chan func() // of its goroutine; nil for a name, which may act anywhere
+	field  string
+	lost   int // holds it has lost and not unlocked yet
+}
+
+func (o *modelOwner) do(f func()) {
+	if o.work == nil {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	o.work <- func() { defer close(done); f() }
+	<-done
+}
+
+// modelTenure is one owner's time with the lock, nested holds included.
+type modelTenure struct {
+	client   int
+	owner    *modelOwner
+	fixed    []bool
+	valid    time.Time
+	token    int64
+	ousted   time.Time // when Redis forgot it
+	end      error     // nil while it lives
+	watched  <-chan struct{}
+	observed *reentrant.Hold
+}
+
+func (x *modelTenure) renewed() bool {
+	for _, fixed := range x.fixed {
+		if !fixed {
+			return true
+		}
+	}
+	return false
+}
+
+// modelGrip is a handle.
+type modelGrip struct {
+	*reentrant.Hold
+	of       *modelTenure
+	fixed    bool
+	released bool
+}
+
+func TestTimeModel(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		// The deadline of the test is in real time and not to be asked for here.
+		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
+			m := &lockModel{T: rt, v: v}
+			v.mini.FlushAll()
+			defer m.close()
+			m.open(0)
+			m.open(1)
+			rt.Repeat(map[string]func(*rapid.T){
+				"":            m.check,
+				"lock":        m.lock,
+				"lock again":  m.lock, // more often than it ends
+				"unlock":      m.unlock,
+				"release":     m.release,
+				"force":       m.force,
+				"delete":      m.delete,
+				"pass":        m.pass,
+				"pass more":   m.pass,
+				"ask":         m.ask,
+				"new process": m.restart,
+			})
+		})
+	})
+}
+
+// open makes a Client and its owners.
+func (m *lockModel) open(i int) {
+	c, err := reentrant.New(m.v.rdb[i], reentrant.WithLease(lease))
+	m.must(err)
+	m.clients[i] = c
+	for _, ctx := range []context.Context{reentrant.WithOwner(m.v.ctx, "a name"), reentrant.WithOwner(m.v.ctx, "7"), m.v.ctx} {
+		o := &modelOwner{client: i, ctx: ctx}
+		if ctx == m.v.ctx {
+			o.work = make(chan func())
+			go func() { // ends in close or restart
+				for f := range o.work {
+					f()
+				}
+			}()
+		}
+		o.do(func() { // which field it has
+			h, err := c.NewLock("scratch").Acquire(o.ctx)
+			m.must(err)
+			o.field = h.Owner()
+			m.must(h.Release(m.v.ctx))
+		})
+		m.owners = append(m.owners, o)
+	}
+}
+
+// shut closes a Client as a process that ends does: at once, whatever it holds.
+func (m *lockModel) shut(i int) error {
+	var rest []*modelOwner
+	for _, o := range m.owners {
+		if o.client != i {
+			rest = append(rest, o)
+		} else if o.work != nil {
+			close(o.work)
+		}
+	}
+	m.owners = rest
+	ctx, cancel := context.WithCancel(m.v.ctx)
+	cancel()
+	m.clients[i].Close(ctx)
+	return m.clients[i].Close(m.v.ctx)
+}
+
+func (m *lockModel) close() {
+	for i := range m.clients {
+		if err := m.shut(i); err != nil {
+			m.Error(err)
+		}
+	}
+	synctest.Wait()
+}
+
+func (m *lockModel) restart(t *rapid.T) {
+	i := rapid.IntRange(0, 1).Draw(t, "client")
+	if x := m.live[i]; x != nil {
+		x.end, m.live[i] = reentrant.ErrClosed, nil
+	}
+	m.must(m.shut(i))
+	m.open(i)
+}
+
+func (m *lockModel) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *lockModel) job(o *modelOwner) *reentrant.Lock {
+	return m.clients[o.client].NewLock("job", reentrant.WithFencing())
+}
+
+func (m *lockModel) anyOwner(t *rapid.T) *modelOwner {
+	return m.owners[rapid.IntRange(0, len(m.owners)-1).Draw(t, "owner")]
+}
+
+// is checks an error's kind.
+func (m *lockModel) is(what string, got, want error) {
+	m.Helper()
+	if !errors.Is(got, want) {
+		m.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (m *lockModel) lock(t *rapid.T) {
+	o := m.anyOwner(t)
+	d, fixed := lease, rapid.Bool().Draw(t, "fixed")
+	opts := []reentrant.AcquireOption{reentrant.WithWait(0)}
+	if fixed {
+		d = time.Duration(rapid.SampledFrom([]int{20, 100, 500, 3000}).Draw(t, "lease")) * time.Millisecond
+		opts = append(opts, reentrant.WithFixedLease(d))
+	}
+	var h *reentrant.Hold
+	var err error
+	o.do(func() { h, err = m.job(o).Acquire(o.ctx, opts...) })
+
+	x := m.live[o.client]
+	now := time.Now()
+	switch {
+	case x != nil && x.owner != o, x == nil && m.field != "" && m.field != o.field:
+		m.is("Acquire of a busy lock", err, reentrant.ErrNotAcquired)
+		return
+	case x != nil && m.field != o.field:
+		m.is("re-entry of a lost lock", err, reentrant.ErrLost)
+		m.lose(x)
+		return
+	case x != nil:
+		m.is("re-entry", err, nil)
+		m.count++
+	default:
+		m.is("Acquire of a free lock", err, nil)
+		if h.Token() <= m.token && (m.field == "" || h.Token() < m.token) {
+			m.Fatalf("token %d after %d", h.Token(), m.token)
+		}
+		x = &modelTenure{client: o.client, owner: o, token: h.Token(), watched: h.Lost(), observed: h}
+		m.live[o.client], m.field, m.count, m.token, m.expires = x, o.field, 1, h.Token(), time.Time{}
+	}
+	if h.Token() != x.token || h.Owner() != o.field {
+		m.Fatalf("token %d of %s, want %d of %s", h.Token(), h.Owner(), x.token, o.field)
+	}
+	x.fixed = append(x.fixed, fixed)
+	x.valid = later(x.valid, now.Add(trusted(d)))
+	m.expires = later(m.expires, now.Add(d))
+	m.grips = append(m.grips, &modelGrip{Hold: h, of: x, fixed: fixed})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (m *lockModel) unlock(t *rapid.T) {
+	o := m.anyOwner(t)
+	var err error
+	o.do(func() { err = m.job(o).Unlock(o.ctx) })
+	x := m.live[o.client]
+	switch {
+	case x != nil && x.owner == o:
+		m.pop(x, len(x.fixed)-1, err)
+	case o.lost > 0:
+		o.lost--
+		m.is("Unlock of a lost lock", err, reentrant.ErrLost)
+	default:
+		m.is("Unlock of nothing", err, reentrant.ErrNotHeld)
+	}
+}
+
+func (m *lockModel) release(t *rapid.T) {
+	if len(m.grips) == 0 {
+		t.Skip("no handle")
+	}
+	g := m.grips[rapid.IntRange(0, len(m.grips)-1).Draw(t, "handle")]
+	err := g.Release(m.v.ctx) // from any goroutine
+	x := g.of
+	switch {
+	case g.released:
+		m.is("second Release", err, reentrant.ErrNotHeld)
+	case x.end == nil:
+		i := len(x.fixed) - 1
+		for i > 0 && x.fixed[i] != g.fixed {
+			i--
+		}
+		m.pop(x, i, err)
+	case errors.Is(x.end, reentrant.ErrReleased):
+		m.is("Release after Unlock", err, reentrant.ErrNotHeld)
+	default:
+		m.is("Release of a hold that has ended", err, x.end)
+		if errors.Is(x.end, reentrant.ErrLost) && x.owner.lost > 0 {
+			x.owner.lost--
+		}
+	}
+	g.released = true
+}
+
+// pop takes a hold away; err is what the library said.
+func (m *lockModel) pop(x *modelTenure, i int, err error) {
+	m.Helper()
+	x.fixed = append(x.fixed[:i:i], x.fixed[i+1:]...)
+	last := len(x.fixed) == 0
+	switch {
+	case m.field != x.owner.field:
+		m.is("Unlock of a lost lock", err, reentrant.ErrLost)
+		if last {
+			x.end, m.live[x.client] = reentrant.ErrReleased, nil
+		} else {
+			m.lose(x)
+		}
+	case last:
+		m.is("Unlock", err, nil)
+		x.end, m.live[x.client] = reentrant.ErrReleased, nil
+		m.field, m.count = "", 0
+	default:
+		m.is("inner Unlock", err, nil)
+		m.count--
+	}
+}
+
+// lose notes a loss that the library has, or must have, noticed.
+func (m *lockModel) lose(x *modelTenure) {
+	x.end, m.live[x.client] = reentrant.ErrLost, nil
+	x.owner.lost += len(x.fixed)
+}
+
+// oust notes that Redis has forgotten the holder.
+func (m *lockModel) oust() {
+	for _, x := range m.live {
+		if x != nil && m.field == x.owner.field {
+			x.ousted = time.Now()
+		}
+	}
+	m.field, m.count = "", 0
+}
+
+func (m *lockModel) force(t *rapid.T) {
+	o := m.anyOwner(t)
+	freed, err := m.job(o).ForceUnlock(o.ctx)
+	m.must(err)
+	if freed != (m.field != "") {
+		m.Fatalf("ForceUnlock = %v, the lock was held by %q", freed, m.field)
+	}
+	if !freed {
+		return
+	}
+	m.oust()
+	if x := m.live[o.client]; x != nil {
+		m.lose(x) // the Client that forces knows at once
+	}
+}
+
+func (m *lockModel) delete(*rapid.T) {
+	m.v.mini.Del("job")
+	m.oust()
+}
+
+func (m *lockModel) ask(t *rapid.T) {
+	o := m.anyOwner(t)
+	o.do(func() {
+		l := m.job(o)
+		locked, err1 := l.IsLocked(o.ctx)
+		held, err2 := l.IsHeld(o.ctx)
+		count, err3 := l.HoldCount(o.ctx)
+		left, err4 := l.TTL(o.ctx)
+		want := 0
+		if m.field == o.field {
+			want = m.count
+		}
+		if err := errors.Join(err1, err2, err3, err4); err != nil || locked != (m.field != "") ||
+			held != (want > 0) || count != want || left != m.v.ttl("job").Truncate(time.Millisecond) {
+			m.Fatalf("locked %v, held %v, count %d, TTL %v, %v; Redis has %s", locked, held, count, left, err, m)
+		}
+	})
+}
+
+func (m *lockModel) String() string {
+	return fmt.Sprintf("%q %d times, %v left", m.field, m.count, time.Until(m.expires))
+}
+
+// pass lets time pass, and the model with it.
+func (m *lockModel) pass(t *rapid.T) {
+	m.v.pass(time.Duration(rapid.SampledFrom([]int{1, 5, 10, 88, 200, 333, 400, 990, 1100, 3500}).Draw(t, "ms")) * time.Millisecond)
+	for _, x := range m.live {
+		if x != nil {
+			m.settle(x)
+		}
+	}
+	if m.field != "" && !time.Now().Before(m.expires) {
+		m.field, m.count = "", 0
+	}
+}
+
+// settle brings the model of a living tenure up to now. When exactly a renewal came
+// is the library's affair; that it came in time is not.
+func (m *lockModel) settle(x *modelTenure) {
+	m.Helper()
+	now := time.Now()
+	lost := ended(x.watched)
+	switch {
+	case !x.renewed():
+		if lost == now.Before(x.valid) && x.ousted.IsZero() {
+			m.Fatalf("lost %v, %v before the end of a fixed lease", lost, time.Until(x.valid))
+		}
+	case x.ousted.IsZero():
+		if lost {
+			m.Fatal("lost while it is renewed")
+		}
+		x.valid = x.observed.ValidUntil()
+		if left := x.valid.Sub(now); left < lease/2 {
+			m.Fatalf("valid for %v, not renewed in time", left)
+		}
+		if left := m.v.ttl("job"); left < lease*2/3-time.Millisecond || left < x.valid.Sub(now) {
+			m.Fatalf("%v left of a renewed lock, valid for %v", left, x.valid.Sub(now))
+		} else {
+			m.expires = now.Add(left)
+		}
+	case !lost && now.Sub(x.ousted) > lease/3:
+		m.Fatalf("not noticed for %v that it is lost", now.Sub(x.ousted))
+	}
+	if lost {
+		m.lose(x)
+	}
+}
+
+// check is what must be true after every step.
+func (m *lockModel) check(*rapid.T) {
+	synctest.Wait()
+	fields := m.v.fields("job")
+	if m.field == "" && len(fields) != 0 || m.field != "" && (len(fields) != 1 || fields[m.field] != fmt.Sprint(m.count)) {
+		m.Fatalf("Redis has %v, want %s", fields, m)
+	}
+	if m.field != "" && m.v.ttl("job") != time.Until(m.expires) {
+		m.Fatalf("Redis keeps it for %v, want %s", m.v.ttl("job"), m)
+	}
+	for i, c := range m.clients {
+		held := 0
+		if m.live[i] != nil {
+			held = 1
+		}
+		if s := c.Stats(); s.Held != held || s.Waiting != 0 || s.RenewFailures != 0 {
+			m.Fatalf("client %d: %+v, want %d held", i, s, held)
+		}
+	}
+	for _, g := range m.grips {
+		alive := g.of.end == nil && !g.released
+		if cause := context.Cause(g.Context()); alive != (cause == nil) {
+			m.Fatalf("ctx of a hold ended because of %v; released %v, its tenure ended with %v", cause, g.released, g.of.end)
+		}
+		if lost := g.of.end != nil && !errors.Is(g.of.end, reentrant.ErrReleased); ended(g.Lost()) != lost {
+			m.Fatalf("Lost is %v, want %v", ended(g.Lost()), lost)
+		}
+	}
+}
