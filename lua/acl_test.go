@@ -94,7 +94,7 @@ func TestUserOfOneLock(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		k := lua.KeysOf(name, "a")
-		rules := []any{"+@all", "resetchannels", "&" + k.Channel, "&" + k.Own}
+		rules := []any{"+@all", "resetchannels", "&" + k.Channel, "&" + k.Listeners, "&" + k.Own}
 		for _, key := range []string{k.Lock, k.Epoch, k.Turn, k.Waiters, k.Token} {
 			rules = append(rules, "~"+key)
 		}

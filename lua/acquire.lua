@@ -39,6 +39,9 @@ if not count then
   local ttl = redis.call('PTTL', lock)
   if ttl ~= -2 then
     holder = redis.call('HKEYS', lock)[1]
+    if marks[2] == '*' then
+      redis.pcall('DEL', turn) -- whom the lock was kept for has got it
+    end
   elseif marks[2] and marks[2] ~= client then
     ttl = redis.call('PTTL', turn)
   end

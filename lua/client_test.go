@@ -22,7 +22,7 @@ func (r *rig) client(id string) *client {
 		p:    r.rdb,
 		id:   id,
 		keys: lua.KeysOf(name, id),
-		wake: lua.Wake{Publish: "PUBLISH", Pause: 20 * time.Second, Counted: true},
+		wake: lua.Wake{Publish: "PUBLISH", Pause: 20 * time.Second, Yield: 5 * time.Second, Counted: true},
 	}
 }
 
@@ -85,7 +85,7 @@ func (c *client) release(t *testing.T, who string, o lua.Order) (lua.Verdict, bo
 
 func (c *client) transfer(t *testing.T, cmd lua.Transfer) lua.Granted {
 	t.Helper()
-	cmd.From, cmd.To, cmd.Order = c.owner(cmd.From), c.owner(cmd.To), c.order(cmd.Order)
+	cmd.From, cmd.To, cmd.Order, cmd.Counted = c.owner(cmd.From), c.owner(cmd.To), c.order(cmd.Order), c.wake.Counted
 	if cmd.Lease == 0 {
 		cmd.Lease = lease
 	}

@@ -4,9 +4,11 @@
 -- KEYS[2] turn     string: the client that was woken and may take the free lock
 -- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
 -- ARGV[1] channel  of the lock
--- ARGV[2] publish  PUBLISH or SPUBLISH
--- ARGV[3] pause    ms that the free lock is kept for the woken client
--- ARGV[4] counted  1: PUBLISH answers how many received it
+-- ARGV[2] listeners  channel of the Go clients that wait
+-- ARGV[3] publish  PUBLISH or SPUBLISH
+-- ARGV[4] pause    ms that the free lock is kept for the woken client
+-- ARGV[5] yield    ms that it is kept for waiters of Redisson instead
+-- ARGV[6] counted  1: PUBLISH and PUBSUB count all subscribers
 --
 -- Replies {1} freed, {0} it was free.
 --
@@ -17,5 +19,5 @@ if redis.call('HLEN', KEYS[1]) == 0 then
   return {0}
 end
 redis.call('DEL', KEYS[1])
-wake(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1')
+wake(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == '1')
 return {1}

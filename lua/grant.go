@@ -29,7 +29,10 @@ type Granted struct {
 	TTL     time.Duration // of the lock when Busy; NoTTL when it has none
 	Holder  string        // when Busy; empty while a free lock is kept for a client that was woken
 	Since   int64         // arrival in the registry, for the next Acquire
-	Others  int           // clients in the registry, from Transfer
+
+	// From Transfer.
+	Others    int // clients in the registry of waiters
+	Strangers int // clients of Redisson that wait, if they could be counted
 }
 
 // Verdict is what a script made of a command.
@@ -72,6 +75,7 @@ type Transfer struct {
 	Lease    time.Duration // of To
 	Order    Order
 	Fencing  bool
+	Counted  bool // as in Wake
 }
 
 // Run sends the command.
@@ -80,11 +84,12 @@ func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error
 	if t.Fencing {
 		keys = append(keys, k.Token)
 	}
-	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch))
+	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch),
+		k.Channel, k.Listeners, flag(t.Counted))
 	if err != nil {
 		return Granted{}, err
 	}
-	return Granted{Verdict: verdict(number(r, 0)), Token: number(r, 1), Others: int(number(r, 2))}, nil
+	return Granted{Verdict: verdict(number(r, 0)), Token: number(r, 1), Others: int(number(r, 2)), Strangers: int(number(r, 3))}, nil
 }
 
 // Count sets the hold count of an owner that holds the lock.

@@ -4,13 +4,14 @@ import "strings"
 
 // Keys are the names of one lock in Redis, as one client uses them.
 type Keys struct {
-	Lock    string // the lock's hash
-	Epoch   string // of this client
-	Turn    string
-	Waiters string
-	Token   string
-	Channel string // common to all clients
-	Own     string // the channel of this client
+	Lock      string // the lock's hash
+	Epoch     string // of this client
+	Turn      string
+	Waiters   string
+	Token     string
+	Channel   string // common to all clients, those of Redisson too
+	Listeners string // channel of all Go clients, on which nothing is published: its subscribers count
+	Own       string // the channel of this client
 }
 
 // KeysOf returns the keys of the lock kept at key, for the client with that id.
@@ -21,12 +22,13 @@ func KeysOf(key, client string) Keys {
 	}
 	channel := "redisson_lock__channel" + tagged
 	return Keys{
-		Lock:    key,
-		Epoch:   "redlatch_epoch" + tagged + ":" + client,
-		Turn:    "redlatch_turn" + tagged,
-		Waiters: "redlatch_waiters" + tagged,
-		Token:   "redisson_lock_token" + tagged,
-		Channel: channel,
-		Own:     channel + ":" + client,
+		Lock:      key,
+		Epoch:     "redlatch_epoch" + tagged + ":" + client,
+		Turn:      "redlatch_turn" + tagged,
+		Waiters:   "redlatch_waiters" + tagged,
+		Token:     "redisson_lock_token" + tagged,
+		Channel:   channel,
+		Listeners: "redlatch_listeners" + tagged,
+		Own:       channel + ":" + client,
 	}
 }

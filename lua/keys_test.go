@@ -18,22 +18,24 @@ func TestKeysOf(t *testing.T) {
 		want lua.Keys
 	}{
 		{"orders:42", lua.Keys{
-			Lock:    "orders:42",
-			Epoch:   "redlatch_epoch:{orders:42}:id",
-			Turn:    "redlatch_turn:{orders:42}",
-			Waiters: "redlatch_waiters:{orders:42}",
-			Token:   "redisson_lock_token:{orders:42}",
-			Channel: "redisson_lock__channel:{orders:42}",
-			Own:     "redisson_lock__channel:{orders:42}:id",
+			Lock:      "orders:42",
+			Epoch:     "redlatch_epoch:{orders:42}:id",
+			Turn:      "redlatch_turn:{orders:42}",
+			Waiters:   "redlatch_waiters:{orders:42}",
+			Token:     "redisson_lock_token:{orders:42}",
+			Channel:   "redisson_lock__channel:{orders:42}",
+			Own:       "redisson_lock__channel:{orders:42}:id",
+			Listeners: "redlatch_listeners:{orders:42}",
 		}},
 		{"app:{orders}:42", lua.Keys{ // has a hash tag: Redisson adds no braces
-			Lock:    "app:{orders}:42",
-			Epoch:   "redlatch_epoch:app:{orders}:42:id",
-			Turn:    "redlatch_turn:app:{orders}:42",
-			Waiters: "redlatch_waiters:app:{orders}:42",
-			Token:   "redisson_lock_token:app:{orders}:42",
-			Channel: "redisson_lock__channel:app:{orders}:42",
-			Own:     "redisson_lock__channel:app:{orders}:42:id",
+			Lock:      "app:{orders}:42",
+			Epoch:     "redlatch_epoch:app:{orders}:42:id",
+			Turn:      "redlatch_turn:app:{orders}:42",
+			Waiters:   "redlatch_waiters:app:{orders}:42",
+			Token:     "redisson_lock_token:app:{orders}:42",
+			Channel:   "redisson_lock__channel:app:{orders}:42",
+			Own:       "redisson_lock__channel:app:{orders}:42:id",
+			Listeners: "redlatch_listeners:app:{orders}:42",
 		}},
 	} {
 		if got := lua.KeysOf(c.key, "id"); got != c.want {
@@ -57,7 +59,7 @@ func validName() *rapid.Generator[string] {
 }
 
 func (c keySet) all() []string {
-	return []string{c.Lock, c.Epoch, c.Turn, c.Waiters, c.Token, c.Channel, c.Own}
+	return []string{c.Lock, c.Epoch, c.Turn, c.Waiters, c.Token, c.Channel, c.Listeners, c.Own}
 }
 
 type keySet lua.Keys

@@ -9,14 +9,20 @@ import (
 type Wake struct {
 	Publish string        // PUBLISH or SPUBLISH
 	Pause   time.Duration // the free lock is kept for the woken client so long
-	Counted bool          // PUBLISH answers how many received it; in a cluster it counts one node only
+	Yield   time.Duration // or for clients of Redisson, if any wait
+	Counted bool          // PUBLISH and PUBSUB count all subscribers; in a cluster they count one node's
 }
 
-func (w Wake) args() (publish string, pause int64, counted int) {
-	if w.Counted {
-		counted = 1
+// args are the last arguments of every script that wakes.
+func (w Wake) args(k *Keys, first ...any) []any {
+	return append(first, k.Channel, k.Listeners, w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
+}
+
+func flag(set bool) int {
+	if set {
+		return 1
 	}
-	return w.Publish, ms(w.Pause), counted
+	return 0
 }
 
 // Release frees a lock that Owner holds, whatever the hold count.
@@ -29,9 +35,8 @@ type Release struct {
 // Run sends the command. epochSet is false when Redis, being full, could not
 // remember the epoch that was asked for.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
-	publish, pause, counted := r.Wake.args()
 	reply, err := releaseScript.run(ctx, p, []string{k.Lock, k.Epoch, k.Turn, k.Waiters},
-		r.Owner, r.Order.Number, ms(r.Order.Epoch), k.Channel, publish, pause, counted)
+		r.Wake.args(k, r.Owner, r.Order.Number, ms(r.Order.Epoch))...)
 	if err != nil {
 		return 0, false, err
 	}
@@ -41,17 +46,13 @@ func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epoc
 // Leave takes a client out of the registry of waiters and passes on a wake-up
 // that it was given.
 func Leave(ctx context.Context, p Processor, k *Keys, client string, w Wake) error {
-	publish, pause, counted := w.args()
-	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters},
-		client, k.Channel, publish, pause, counted)
+	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters}, w.args(k, client)...)
 	return err
 }
 
 // Force frees the lock whoever holds it and reports whether anybody did.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
-	publish, pause, counted := w.args()
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters},
-		k.Channel, publish, pause, counted)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters}, w.args(k)...)
 	return freed == 1, err
 }
 

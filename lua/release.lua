@@ -9,9 +9,11 @@
 -- ARGV[2] number   of this command; rises with every command of the client
 -- ARGV[3] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[4] channel  of the lock
--- ARGV[5] publish  PUBLISH or SPUBLISH
--- ARGV[6] pause    ms that the free lock is kept for the woken client
--- ARGV[7] counted  1: PUBLISH answers how many received it
+-- ARGV[5] listeners  channel of the Go clients that wait
+-- ARGV[6] publish  PUBLISH or SPUBLISH
+-- ARGV[7] pause    ms that the free lock is kept for the woken client
+-- ARGV[8] yield    ms that it is kept for waiters of Redisson instead
+-- ARGV[9] counted  1: PUBLISH and PUBSUB count all subscribers
 --
 -- Replies {1, epoch set} freed; {0, epoch set} the owner did not hold it; {-1} stale.
 --
@@ -37,6 +39,6 @@ end
 -- HDEL and not DEL: a field of somebody else, should there be one, stays.
 redis.call('HDEL', lock, ARGV[1])
 if redis.call('EXISTS', lock) == 0 then
-  wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1')
+  wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
 end
 return {1, remembered}

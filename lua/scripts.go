@@ -12,6 +12,8 @@ import (
 var (
 	//go:embed wake.lua
 	wakeFunction string
+	//go:embed strangers.lua
+	strangersFunction string
 	//go:embed raise.lua
 	raiseFunction string
 
@@ -36,11 +38,11 @@ var (
 var (
 	acquireScript  = newScript(raiseFunction, acquireSource)
 	countScript    = newScript(countSource)
-	releaseScript  = newScript(wakeFunction, releaseSource)
-	transferScript = newScript(raiseFunction, transferSource)
+	releaseScript  = newScript(strangersFunction, wakeFunction, releaseSource)
+	transferScript = newScript(raiseFunction, strangersFunction, transferSource)
 	renewScript    = newScript(renewSource)
-	leaveScript    = newScript(wakeFunction, leaveSource)
-	forceScript    = newScript(wakeFunction, forceSource)
+	leaveScript    = newScript(strangersFunction, wakeFunction, leaveSource)
+	forceScript    = newScript(strangersFunction, wakeFunction, forceSource)
 	inspectScript  = newScript(inspectSource)
 )
 

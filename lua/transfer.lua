@@ -10,9 +10,12 @@
 -- ARGV[3] lease    ms, of the new owner
 -- ARGV[4] number   of this command; rises with every command of the client
 -- ARGV[5] epoch    ms to remember `number` as the epoch; 0: do not
+-- ARGV[6] channel  of the lock
+-- ARGV[7] listeners  channel of the Go clients that wait
+-- ARGV[8] counted  1: PUBSUB counts all subscribers
 --
--- Replies {1, token, others} handed over: others is how many clients wait in the
--- registry; {0} `from` did not hold the lock; {-1} stale.
+-- Replies {1, token, others, strangers} handed over: others is how many clients wait
+-- in the registry, strangers how many of Redisson wait; {0} `from` did not hold the lock; {-1} stale.
 --
 -- Twice: the second run finds `to` as the holder and answers as the first did.
 -- Late: stale once a later command has set the epoch.
@@ -49,4 +52,5 @@ if held[1] then
   redis.call('HDEL', lock, from)
 end
 local others = redis.pcall('ZCARD', waiters)
-return {1, issued, type(others) == 'number' and others or 0}
+others = type(others) == 'number' and others or 0
+return {1, issued, others, ARGV[8] == '1' and strangers(ARGV[6], ARGV[7]) or 0}

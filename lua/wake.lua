@@ -5,24 +5,39 @@
 -- common channel is told too, for Redisson, which reads '-0' as the number 0; to a
 -- Go client '-0' says that somebody was woken already.
 --
+-- Redisson's waiters are in no registry and slower than a woken Go client, which
+-- would always come first. So if there are any, the free lock is kept for nobody
+-- (turn '*', which Redisson does not look at) for `yield` ms; the woken Go client
+-- tries again after that.
+--
 -- Only called when the lock has just been freed or is free: nothing here may fail
 -- the script any more, hence pcall throughout.
 
-local function wake(turn, waiters, channel, publish, pause, counted)
+local function keep(turn, for_whom, ms)
+  if type(redis.pcall('GET', turn)) == 'table' then
+    return false -- somebody else's key: waiters find the lock by their poll
+  end
+  redis.pcall('SET', turn, for_whom, 'PX', ms)
+  return true
+end
+
+local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
+  local yields = counted and strangers(channel, listeners) > 0
+  if yields then
+    keep(turn, '*', yield)
+  end
   for _ = 1, 128 do -- bounds one script; the rest is left to the next release
     local first = redis.pcall('ZPOPMIN', waiters)
-    if first.err or not first[1] then
+    if first.err or not first[1] or not (yields or keep(turn, first[1], pause)) then
       break
     end
-    if type(redis.pcall('GET', turn)) == 'table' then
-      break -- somebody else's key: waiters find the lock by their poll
-    end
-    redis.pcall('SET', turn, first[1], 'PX', pause)
     local heard = redis.pcall(publish, channel .. ':' .. first[1], '0')
     if type(heard) == 'number' and (heard > 0 or not counted) then
       break
     end
-    redis.pcall('DEL', turn)
+    if not yields then
+      redis.pcall('DEL', turn)
+    end
     if type(heard) == 'table' then
       break -- the user may not publish: waiters find the lock by their poll
     end

@@ -31,7 +31,7 @@ func (w *wire) Process(_ context.Context, cmd redis.Cmder) error {
 func TestCommandLines(t *testing.T) {
 	k := lua.KeysOf("l", "c")
 	o := lua.Order{Number: 7, Epoch: 9 * time.Second}
-	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Counted: true}
+	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Yield: 10 * time.Millisecond, Counted: true}
 	ctx := t.Context()
 	for want, run := range map[string]func(p lua.Processor) error{
 		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5": func(p lua.Processor) error {
@@ -48,15 +48,15 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Count{Owner: "o", Count: 3, Order: o}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} SPUBLISH 50 1": func(p lua.Processor) error {
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
 			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
-		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000": func(p lua.Processor) error {
+		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {
 			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000": func(p lua.Processor) error {
+		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {
 			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Fencing: true}.Run(ctx, p, &k)
 			return err
 		},
@@ -64,10 +64,10 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Renew(ctx, p, []string{"l", "m"}, []string{"o", "p"}, time.Second)
 			return err
 		},
-		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} SPUBLISH 50 1": func(p lua.Processor) error {
+		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
 			return lua.Leave(ctx, p, &k, "c", wake)
 		},
-		"3 l redlatch_turn:{l} redlatch_waiters:{l} redisson_lock__channel:{l} PUBLISH 0 0": func(p lua.Processor) error {
+		"3 l redlatch_turn:{l} redlatch_waiters:{l} redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0 0 0": func(p lua.Processor) error {
 			_, err := lua.Force(ctx, p, &k, lua.Wake{Publish: "PUBLISH"})
 			return err
 		},

@@ -11,6 +11,11 @@ import (
 // waiters of other clients are registered; then it goes out to them.
 const maxTurns = 16
 
+// maxTurnsBesideRedisson is the same while waiters of Redisson are there. After each
+// release to them they get one turn, two at times: one hand-off in between makes
+// it even.
+const maxTurnsBesideRedisson = 1
+
 // settleRelease is letGo for a caller that does not have the wire.
 func (q *queue) settleRelease(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
@@ -49,7 +54,7 @@ func (q *queue) successor(h *holding) *waiter {
 		return nil
 	case w.owner == h.owner: // from and to would be one field
 		return nil
-	case q.turns >= maxTurns:
+	case q.turns >= q.maxTurns:
 		return nil
 	}
 	return w
@@ -62,7 +67,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	var sent time.Time
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
 		sent = time.Now()
-		return lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing}.
+		return lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Counted: !q.c.clustered}.
 			Run(ctx, line, q.keys)
 	})
 	switch {
@@ -86,9 +91,12 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	}
 
 	q.mu.Lock()
-	if g.Others > 0 {
-		q.turns++
-	} else {
+	switch {
+	case g.Strangers > 0:
+		q.turns, q.maxTurns = q.turns+1, maxTurnsBesideRedisson
+	case g.Others > 0:
+		q.turns, q.maxTurns = q.turns+1, maxTurns
+	default:
 		q.turns = 0
 	}
 	h.end(ErrReleased)

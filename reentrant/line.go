@@ -64,8 +64,12 @@ func (l *line) missing() int { return l.c.cfg.replicas - l.acks }
 // wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the
 // subscribers of one node only, so its 0 says nothing.
 func (c *Client) wakeUp() lua.Wake {
-	return lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Counted: !c.clustered}
+	return lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: !c.clustered}
 }
+
+// yieldTTL is how long a free lock is kept from Go clients while clients of Redisson
+// wait. It must outlast the way of the message to a JVM and of its answer.
+const yieldTTL = 10 * time.Millisecond
 
 // turnTTL is how long a free lock is kept for the waiter that was woken. It must
 // outlast the way of the message and of its answer; a woken process that is stopped

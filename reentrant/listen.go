@@ -3,9 +3,10 @@ package reentrant
 import "github.com/redlatch/redlatch/pubsub"
 
 // ears is the subscription of one queue: to the client's own channel, on which a
-// release wakes it, and to the common one, on which Redisson's releases are heard.
+// release wakes it, to the common one, on which Redisson's releases are heard, and
+// to that of the listeners, by which a release tells them from Redisson's.
 type ears struct {
-	own, common *pubsub.Subscription
+	own, listeners, common *pubsub.Subscription
 }
 
 // listen subscribes unless that is done already. The caller has queue.mu.
@@ -22,11 +23,13 @@ func (q *queue) listen() {
 			q.signal(byMessage)
 		}
 	})
+	// Before the common one, and given up after it: a client that listens on the
+	// common channel alone would pass for one of Redisson.
+	e.listeners = q.c.hub.Listen(q.keys.Listeners, func(pubsub.Event) {})
 	e.common = q.c.hub.Listen(q.keys.Channel, func(ev pubsub.Event) {
 		switch {
 		case ev.Kind != pubsub.Message:
-			// The common channel is asked for after the own one, so both are
-			// confirmed. What was published before is lost: try again.
+			// The common channel is asked for last, so all are confirmed. What was published before is lost: try again.
 			q.signal(bySubscription)
 		case ev.Payload != wokenAlready:
 			q.signal(byMessage)
@@ -50,5 +53,6 @@ func (q *queue) stopListening() {
 	}
 	q.ears.own.Close()
 	q.ears.common.Close()
+	q.ears.listeners.Close()
 	q.ears = nil
 }

@@ -25,23 +25,25 @@ type queue struct {
 
 	wake chan cause // capacity 1: the head shall try again; written by the subscription
 
-	mu      sync.Mutex
-	holder  *holding             // live or being released; guarded by mu
-	waiters list.List            // of *waiter; guarded by mu
-	owners  map[string]int       // waiters by owner; guarded by mu
-	lostBy  map[string]*lostHold // guarded by mu
-	since   int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
-	turns   int                  // hand-offs in a row while other clients wait; guarded by mu
-	ears    *ears                // subscription of the waiters; guarded by mu
+	mu       sync.Mutex
+	holder   *holding             // live or being released; guarded by mu
+	waiters  list.List            // of *waiter; guarded by mu
+	owners   map[string]int       // waiters by owner; guarded by mu
+	lostBy   map[string]*lostHold // guarded by mu
+	since    int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
+	turns    int                  // hand-offs in a row while other clients wait; guarded by mu
+	maxTurns int                  // bound of turns; guarded by mu
+	ears     *ears                // subscription of the waiters; guarded by mu
 }
 
 func newQueue(c *Client, l *Lock) *queue {
 	return &queue{
-		c:    c,
-		name: l.name,
-		keys: &l.keys,
-		wire: make(chan struct{}, 1),
-		wake: make(chan cause, 1),
+		c:        c,
+		name:     l.name,
+		keys:     &l.keys,
+		maxTurns: maxTurns,
+		wire:     make(chan struct{}, 1),
+		wake:     make(chan cause, 1),
 	}
 }
 
