@@ -14,8 +14,9 @@
 -- ARGV[6] register ms the registry is to live; 0: do not register
 -- ARGV[7] since    arrival to register with; 0: now
 --
--- Replies {1, token} granted; {0, ttl, holder, since} busy: ttl in ms, -1 without
--- one, holder '' while the free lock is kept for a woken client; {-1} stale.
+-- Replies {1, token, turn} granted, turn 1 if the lock was kept for this client; {0, ttl, holder, since, rank} busy: ttl in ms, -1
+-- without one, holder '' while the free lock is kept for somebody, rank how many
+-- registered clients came before; {-1} stale.
 --
 -- Twice: the second run finds the owner's field and grants again, with the same
 -- token. Late: stale, once a later command has set the epoch.
@@ -46,6 +47,7 @@ if not count then
     ttl = redis.call('PTTL', turn)
   end
   if ttl ~= -2 then
+    local rank = 0
     if ARGV[6] ~= '0' then
       if since == 0 then
         local now = redis.call('TIME')
@@ -58,8 +60,9 @@ if not count then
         return lives
       end
       since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
+      rank = redis.call('ZRANK', waiters, client)
     end
-    return {0, ttl, holder, since}
+    return {0, ttl, holder, since, rank}
   end
 end
 
@@ -83,4 +86,4 @@ end
 if since ~= 0 then
   redis.pcall('ZREM', waiters, client)
 end
-return {1, issued}
+return {1, issued, marks[2] == client and 1 or 0}

@@ -91,14 +91,17 @@ func TestFilesDocumentTheirArguments(t *testing.T) {
 	}
 }
 
-// argvLast makes the order of the documentation, keys first, that of strings.
+// argvLast makes the order of the documentation, keys first and by number, that of
+// strings.
 func argvLast(names []string) []string {
 	var out []string
 	for _, n := range names {
-		out = append(out, strings.Replace(n, "ARGV", "xARGV", 1))
+		out = append(out, tens.ReplaceAllString(strings.Replace(n, "ARGV", "xARGV", 1), "[~$1]"))
 	}
 	return out
 }
+
+var tens = regexp.MustCompile(`\[(\d\d)\]`)
 
 // The scripts parse, on each server and as they are.
 func TestFilesParse(t *testing.T) {

@@ -26,9 +26,11 @@ type Acquire struct {
 type Granted struct {
 	Verdict Verdict
 	Token   int64         // with fencing
+	Turn    bool          // from Acquire: the lock was kept for this client
 	TTL     time.Duration // of the lock when Busy; NoTTL when it has none
 	Holder  string        // when Busy; empty while a free lock is kept for a client that was woken
 	Since   int64         // arrival in the registry, for the next Acquire
+	Rank    int           // how many registered clients came before
 
 	// From Transfer.
 	Others    int // clients in the registry of waiters
@@ -61,9 +63,9 @@ func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error)
 	}
 	switch code := number(r, 0); code {
 	case 1:
-		return Granted{Verdict: Done, Token: number(r, 1)}, nil
+		return Granted{Verdict: Done, Token: number(r, 1), Turn: number(r, 2) == 1}, nil
 	case 0:
-		return Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3)}, nil
+		return Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3), Rank: int(number(r, 4))}, nil
 	default:
 		return Granted{Verdict: Stale}, nil
 	}

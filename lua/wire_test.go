@@ -48,8 +48,8 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Count{Owner: "o", Count: 3, Order: o}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
-			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1 1": func(p lua.Processor) error {
+			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake, Pass: true}.Run(ctx, p, &k)
 			return err
 		},
 		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {

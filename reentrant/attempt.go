@@ -39,10 +39,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	q.resume()
 	heard, since := q.heard(), q.since
 	q.mu.Unlock()
-	select {
-	case <-q.wake: // whatever it told, this attempt comes after it
-	default:
-	}
+	q.forgetSignals() // whatever they told, this attempt comes after it
 
 	order := q.order()
 	command := lua.Acquire{
@@ -76,7 +73,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	}
 
 	q.since = 0
-	h := q.hold(w.request, answer.Token, sent)
+	h := q.hold(w.request, answer, sent)
 	refusal := q.refusal(h, w, line)
 	if refusal == nil {
 		q.grant(w, h)
@@ -88,6 +85,17 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	q.mu.Unlock()
 	q.letGo(ctx, h) // its error is cleaned up after
 	return attempt{err: refusal}
+}
+
+func (q *queue) forgetSignals() {
+	select {
+	case <-q.wake:
+	default:
+	}
+	select {
+	case <-q.freed:
+	default:
+	}
 }
 
 // refusal says why a lock that Redis granted is not to be held. The caller has

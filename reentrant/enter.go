@@ -14,7 +14,7 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 	}
 	r.owner, r.fencing, r.began = owner, l.fencing, time.Now()
 	if ctx.Err() != nil {
-		return nil, &NotAcquiredError{Name: l.name, Err: context.Cause(ctx)}
+		return nil, &NotAcquiredError{Name: l.name, Err: whyEnded(ctx)}
 	}
 	// Close waits for the call, and so for what it begins to clean up on leaving: a
 	// client that is gone must not stay registered as a waiter.

@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -61,7 +62,7 @@ type NotAcquiredError struct {
 	Holder string        // owner field of the holder as Redis last named it; empty if it never did
 	TTL    time.Duration // left to the holder at that time; negative if the key has no TTL
 	Waited time.Duration // length of the call
-	Err    error         // why the wait ended: the cause of ctx, a Redis error; nil at the wait limit while the lock was busy
+	Err    error         // why the wait ended: ctx's error and cause, a Redis error; nil at the wait limit while the lock was busy
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -160,4 +161,14 @@ func named(name string, err error) error {
 
 func foreign(name string, err error) error {
 	return fmt.Errorf("%w: %q: %w", ErrForeignKey, name, err)
+}
+
+// whyEnded says why ctx has ended: its cause, and context.Canceled or DeadlineExceeded
+// in any case.
+func whyEnded(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), cause)
 }

@@ -11,9 +11,9 @@ import (
 // waiters of other clients are registered; then it goes out to them.
 const maxTurns = 16
 
-// maxTurnsBesideRedisson is the same while waiters of Redisson are there. After each
-// release to them they get one turn, two at times: one hand-off in between makes
-// it even.
+// maxTurnsBesideRedisson is the same while waiters of Redisson are there. Their
+// releasing thread often takes the lock again at once, so they get about two turns in a
+// row: two of ours, one of them by hand-off, make it even.
 const maxTurnsBesideRedisson = 1
 
 // settleRelease is letGo for a caller that does not have the wire.
@@ -64,11 +64,19 @@ func (q *queue) successor(h *holding) *waiter {
 // if the waiter left meanwhile.
 func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *holding, err error) {
 	line := q.c.line(q.keys.Lock)
+	// Of the first try that may have run: a second one finds the waiter as the
+	// holder and leaves the lease as it is.
 	var sent time.Time
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		sent = time.Now()
-		return lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Counted: !q.c.clustered}.
+		if sent.IsZero() {
+			sent = time.Now()
+		}
+		g, err := lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Counted: !q.c.clustered}.
 			Run(ctx, line, q.keys)
+		if err != nil && !lua.Unknown(err) && !q.doubt {
+			sent = time.Time{} // has not run, nor any before it
+		}
+		return g, err
 	})
 	switch {
 	case lua.ForeignKey(err):
@@ -100,7 +108,8 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		q.turns = 0
 	}
 	h.end(ErrReleased)
-	to := q.hold(w.request, g.Token, sent)
+	g.Turn = true
+	to := q.hold(w.request, g, sent)
 	refusal := q.refusal(to, w, line)
 	if refusal == nil {
 		q.grant(w, to)
@@ -123,7 +132,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 func (q *queue) free(ctx context.Context, h *holding) error {
 	epochSet := true
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp()}.
+		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp(), Pass: !h.turn}.
 			Run(ctx, q.c.rdb, q.keys)
 		epochSet = set || o.Epoch == 0
 		return lua.Granted{Verdict: verdict}, err

@@ -3,6 +3,7 @@ package reentrant
 import (
 	"time"
 
+	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
@@ -21,6 +22,7 @@ type holding struct {
 	owner string
 	token int64
 	since time.Time      // the grant
+	turn  bool           // another Go owner let this one have the lock: beside Redisson's waiters, theirs is next
 	watch watchdog.Watch // guarded by the watchdog
 
 	// All guarded by queue.mu.
@@ -48,8 +50,8 @@ const (
 
 // hold makes r's owner the holder, for a grant that was asked for at sent. The
 // caller has queue.mu and has announced its call to Close.
-func (q *queue) hold(r request, token int64, sent time.Time) *holding {
-	h := &holding{q: q, owner: r.owner, token: token, since: time.Now(), count: 1}
+func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
+	h := &holding{q: q, owner: r.owner, token: g.Token, turn: g.Turn, since: time.Now(), count: 1}
 	h.one[0] = r.fixed
 	h.fixed = h.one[:]
 	h.asked(r)

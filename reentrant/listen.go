@@ -32,7 +32,7 @@ func (q *queue) listen() {
 			// The common channel is asked for last, so all are confirmed. What was published before is lost: try again.
 			q.signal(bySubscription)
 		case ev.Payload != wokenAlready:
-			q.signal(byMessage)
+			q.signalFreed()
 		}
 	})
 }

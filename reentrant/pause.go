@@ -1,7 +1,6 @@
 package reentrant
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -17,10 +16,17 @@ const (
 	firstDeafPoll = 100 * time.Millisecond
 	lastDeafPoll  = time.Second
 
-	// wakeGap is the first pause after a wake-up that was in vain, doubling up to
-	// lastWakeGap: whoever can publish must not be able to make all waiters spin.
-	wakeGap     = time.Millisecond
-	lastWakeGap = 20 * time.Millisecond
+	// wakeGap is the least time from an attempt that a message called for in vain to
+	// the next such: whoever can publish must not be able to make all waiters spin.
+	// Not longer, and not growing: Redisson's releases wake everybody, and a waiter
+	// that hesitates is overtaken by the releasing thread every time.
+	wakeGap = 5 * time.Millisecond
+
+	// rankGap is how long a waiter leaves a lock that Redisson has freed to each of
+	// the registered clients before it, so that they do not all try at once and the
+	// first come has the best chance; lastRankGap is the most.
+	rankGap     = 2 * time.Millisecond
+	lastRankGap = 20 * time.Millisecond
 )
 
 // pause waits until the next attempt. over is true when there is to be none.
@@ -28,18 +34,24 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	why := v.arm(timer, a)
-	wake := v.q.wake
+	wake, freed := v.q.wake, v.q.freed
 	if a.err != nil {
-		wake = nil // there is nothing to be had sooner from a Redis in trouble
+		wake, freed = nil, nil // there is nothing to be had sooner from a Redis in trouble
 	}
 	for {
 		select {
 		case <-timer.C:
 		case why = <-wake:
-			if why == byMessage && v.gap > 0 {
-				// Woken in vain just now: keep a distance, and stay open to the rest.
+			if gap := wakeGap - time.Since(v.vain); why == byMessage && gap > 0 {
 				wake = nil
-				timer.Reset(v.gap)
+				timer.Reset(gap)
+				continue
+			}
+		case <-freed:
+			freed, why = nil, byMessage
+			gap := min(time.Duration(a.answer.Rank)*rankGap, lastRankGap)
+			if gap = max(gap, wakeGap-time.Since(v.vain)); gap > 0 {
+				timer.Reset(gap)
 				continue
 			}
 		case <-v.w.poked:
@@ -48,7 +60,7 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 			}
 			continue
 		case <-v.ctx.Done():
-			h, err = v.giveUp(context.Cause(v.ctx))
+			h, err = v.giveUp(whyEnded(v.ctx))
 			return h, true, err
 		case <-v.limit:
 			h, err = v.giveUp(v.failure)
@@ -59,9 +71,15 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 		}
 		break
 	}
-	if a.err == nil {
-		v.q.c.counters.wakeUps[why].Add(1)
-		v.adapt(why)
+	if a.err != nil {
+		return nil, false, nil
+	}
+	v.q.c.counters.wakeUps[why].Add(1)
+	switch why {
+	case byMessage:
+		v.vain = time.Now() // unless the attempt succeeds, which ends the vigil
+	case byPoll:
+		v.poll *= 2
 	}
 	return nil, false, nil
 }
@@ -84,16 +102,4 @@ func (v *vigil) arm(timer *time.Timer, a attempt) cause {
 	}
 	timer.Reset(wait)
 	return why
-}
-
-// adapt lengthens what was in vain.
-func (v *vigil) adapt(why cause) {
-	switch why {
-	case byMessage:
-		v.gap = min(max(2*v.gap, wakeGap), lastWakeGap)
-	case byPoll:
-		v.poll, v.gap = 2*v.poll, 0
-	default:
-		v.gap = 0
-	}
 }

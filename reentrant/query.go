@@ -15,14 +15,14 @@ func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string
 		return err
 	}
 	if ctx.Err() != nil {
-		return named(l.name, context.Cause(ctx))
+		return named(l.name, whyEnded(ctx))
 	}
 	var answer error
 	switch err := l.c.call(ctx, nil, nil, func(ctx context.Context) { answer = l.retry(ctx, owner, f) }); {
 	case errors.Is(err, ErrClosed):
 		return ErrClosed
 	case err != nil:
-		return named(l.name, context.Cause(ctx))
+		return named(l.name, whyEnded(ctx))
 	case lua.ForeignKey(answer):
 		return foreign(l.name, answer)
 	case answer != nil:

@@ -23,7 +23,9 @@ type queue struct {
 	wire  chan struct{}
 	doubt bool // a command was sent and not answered, and no epoch set since; guarded by wire
 
-	wake chan cause // capacity 1: the head shall try again; written by the subscription
+	// Capacity 1 each, written by the subscription: the head shall try again.
+	wake  chan cause    // it is its turn, or messages may have been missed
+	freed chan struct{} // Redisson freed the lock: everybody's turn
 
 	mu       sync.Mutex
 	holder   *holding             // live or being released; guarded by mu
@@ -44,6 +46,7 @@ func newQueue(c *Client, l *Lock) *queue {
 		maxTurns: maxTurns,
 		wire:     make(chan struct{}, 1),
 		wake:     make(chan cause, 1),
+		freed:    make(chan struct{}, 1),
 	}
 }
 
@@ -162,6 +165,14 @@ func (w *waiter) poke() {
 func (q *queue) signal(why cause) {
 	select {
 	case q.wake <- why:
+	default:
+	}
+}
+
+// signalFreed is signal for a release by Redisson.
+func (q *queue) signalFreed() {
+	select {
+	case q.freed <- struct{}{}:
 	default:
 	}
 }

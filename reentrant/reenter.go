@@ -24,7 +24,8 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
-		count, sent, g, e := h.tellEntry(ctx, r)
+		lease := h.extension(r.lease)
+		count, sent, g, e := h.tellEntry(ctx, lease)
 		q.mu.Lock()
 		h.asked(*r)
 		switch {
@@ -44,7 +45,7 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 			h.orphan = true
 			q.settleCount(h)
 		default:
-			h.push(r.fixed, watchdog.Validity(sent, r.lease))
+			h.push(r.fixed, watchdog.Validity(sent, lease))
 			entered = true
 		}
 		err = e
@@ -66,12 +67,21 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	if errors.Is(interrupted, ErrClosed) {
 		return ErrClosed
 	}
-	return context.Cause(ctx)
+	return whyEnded(ctx)
+}
+
+// extension is by how much a re-entry with that lease may extend the lock: not at
+// all once WithMaxHold has ended renewal, of which it would be a kind.
+func (h *holding) extension(lease time.Duration) time.Duration {
+	if limit := h.q.c.cfg.maxHold; limit > 0 && time.Since(h.since) >= limit {
+		return 0
+	}
+	return lease
 }
 
 // tellEntry sends the hold count with one hold more. The caller has the wire, so
 // that count cannot change until the answer, but for the end of the holding.
-func (h *holding) tellEntry(ctx context.Context, r *request) (count int, sent time.Time, g lua.Granted, err error) {
+func (h *holding) tellEntry(ctx context.Context, lease time.Duration) (count int, sent time.Time, g lua.Granted, err error) {
 	q := h.q
 	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
@@ -82,7 +92,7 @@ func (h *holding) tellEntry(ctx context.Context, r *request) (count int, sent ti
 			return lua.Granted{}, errMoot
 		}
 		sent = time.Now()
-		return lua.Count{Owner: h.owner, Count: count, Lease: r.lease, Order: o}.Run(ctx, q.c.rdb, q.keys)
+		return lua.Count{Owner: h.owner, Count: count, Lease: lease, Order: o}.Run(ctx, q.c.rdb, q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err):

@@ -72,7 +72,7 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		q.mu.Unlock()
 		return ErrClosed
 	}
-	return &UnconfirmedError{Name: q.name, Owner: owner, Err: context.Cause(ctx), FreeAfter: max(0, time.Until(expires))}
+	return &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx), FreeAfter: max(0, time.Until(expires))}
 }
 
 func (q *queue) expiry(h *holding) time.Time {

@@ -37,7 +37,7 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		select {
 		case <-w.poked:
 		case <-ctx.Done():
-			return v.giveUp(context.Cause(ctx))
+			return v.giveUp(whyEnded(ctx))
 		case <-limit:
 			return v.giveUp(nil)
 		case <-q.c.closing:
@@ -71,7 +71,8 @@ type vigil struct {
 	failingFrom time.Time // the first of them
 	failure     error     // the last of them
 
-	poll, gap time.Duration
+	poll time.Duration // until the next attempt without a wake-up
+	vain time.Time     // of the last attempt that a message called for
 }
 
 // lead tries until the lock is granted or the wait is over. Between attempts it
@@ -157,7 +158,7 @@ func (v *vigil) failed(err error) error {
 func (v *vigil) interrupted() (*holding, error) {
 	switch {
 	case v.ctx.Err() != nil:
-		return v.giveUp(context.Cause(v.ctx))
+		return v.giveUp(whyEnded(v.ctx))
 	case v.q.c.isClosing():
 		return v.giveUp(ErrClosed)
 	case v.answered && v.failure == nil:
