@@ -13,12 +13,14 @@
 -- ARGV[5] client   id of the client
 -- ARGV[6] register ms the registry is to live; 0: do not register
 -- ARGV[7] since    arrival to register with; 0: now
+-- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so
+--                  that the lock is not kept for Redisson any more
 --
--- Replies {1, token, turn} granted, turn 1 if the lock was kept for this client; {0, ttl, holder, since, rank} busy: ttl in ms, -1
+-- Replies {1, token} granted; {0, ttl, holder, since, rank} busy: ttl in ms, -1
 -- without one, holder '' while the free lock is kept for somebody, rank how many
 -- registered clients came before; {-1} stale.
 --
--- Twice: the second run finds the owner's field and grants again, with the same
+-- Twice: the second run finds the owner's field and grants again, with a higher
 -- token. Late: stale, once a later command has set the epoch.
 
 local lock, epoch, turn, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -43,7 +45,7 @@ if not count then
     if marks[2] == '*' then
       redis.pcall('DEL', turn) -- whom the lock was kept for has got it
     end
-  elseif marks[2] and marks[2] ~= client then
+  elseif marks[2] and marks[2] ~= client and not (marks[2] == '*' and ARGV[8] == '1') then
     ttl = redis.call('PTTL', turn)
   end
   if ttl ~= -2 then
@@ -69,10 +71,8 @@ end
 -- Redis does not roll a script back: what can fail comes before the HSET.
 local issued = 0
 if token then
-  issued = tonumber(redis.call('GET', token) or '0')
-  if not count or issued == 0 then -- 0: the counter was lost under the holder
-    issued = raise(token, issued)
-  end
+  -- Also if the owner's field is there: it may be from a hold that was lost.
+  issued = raise(token, tonumber(redis.call('GET', token) or '0'))
 end
 redis.call('HSET', lock, owner, 1)
 local expiry = redis.pcall('PEXPIRE', lock, lease)
@@ -80,10 +80,10 @@ if type(expiry) == 'table' then
   redis.call('HDEL', lock, owner) -- a lock without a TTL would be for ever
   return expiry
 end
-if marks[2] == client then
+if marks[2] == client or marks[2] == '*' then
   redis.pcall('DEL', turn)
 end
 if since ~= 0 then
   redis.pcall('ZREM', waiters, client)
 end
-return {1, issued, marks[2] == client and 1 or 0}
+return {1, issued}

@@ -29,10 +29,10 @@ func TestTokensRise(t *testing.T) {
 			if got := r.rdb.Get(t.Context(), a.keys.Token).Val(); got != decimal(last) {
 				t.Fatalf("the counter is %q, the token %d", got, last)
 			}
+			// A field that is there may be from a hold that was lost, whose token
+			// somebody has: so a resent command gets a new one too.
+			last = a.take(t, last)
 			r.unchanged(t, func() {
-				if g := a.acquire(t, lua.Acquire{Owner: "1", Fencing: true}); g.Token != last {
-					t.Fatalf("token %d became %d when the command was resent", last, g.Token)
-				}
 				if g := b.acquire(t, lua.Acquire{Owner: "1", Fencing: true}); g.Verdict != lua.Busy {
 					t.Fatalf("%+v", g)
 				}
@@ -48,9 +48,10 @@ func TestTokensRise(t *testing.T) {
 				t.Fatalf("token %d after %d", g.Token, last)
 			}
 			last = g.Token
-			if g := a.transfer(t, cmd); g.Token != last {
-				t.Fatalf("token %d became %d when the transfer was resent", last, g.Token)
+			if g = a.transfer(t, cmd); g.Token <= last {
+				t.Fatalf("token %d after %d when the transfer was resent", g.Token, last)
 			}
+			last = g.Token
 			a.release(t, "2", lua.Order{})
 			a, b = b, a
 		}

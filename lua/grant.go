@@ -13,20 +13,20 @@ type Order struct {
 
 // Acquire asks for a free lock.
 type Acquire struct {
-	Owner    string
-	Lease    time.Duration
-	Order    Order
-	Client   string
-	Register time.Duration // how long the registry of waiters is to live if the lock is busy; 0: do not register
-	Since    int64         // arrival, as an earlier reply gave it; 0: now
-	Fencing  bool
+	Owner         string
+	Lease         time.Duration
+	Order         Order
+	Client        string
+	Register      time.Duration // how long the registry of waiters is to live if the lock is busy; 0: do not register
+	Since         int64         // arrival, as an earlier reply gave it; 0: now
+	Fencing       bool
+	AfterRedisson bool // the last release that the client heard of was Redisson's
 }
 
 // Granted is the answer to Acquire, Transfer and Count.
 type Granted struct {
 	Verdict Verdict
 	Token   int64         // with fencing
-	Turn    bool          // from Acquire: the lock was kept for this client
 	TTL     time.Duration // of the lock when Busy; NoTTL when it has none
 	Holder  string        // when Busy; empty while a free lock is kept for a client that was woken
 	Since   int64         // arrival in the registry, for the next Acquire
@@ -57,13 +57,13 @@ func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error)
 		keys = append(keys, k.Token)
 	}
 	r, err := acquireScript.run(ctx, p, keys,
-		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since)
+		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson))
 	if err != nil {
 		return Granted{}, err
 	}
 	switch code := number(r, 0); code {
 	case 1:
-		return Granted{Verdict: Done, Token: number(r, 1), Turn: number(r, 2) == 1}, nil
+		return Granted{Verdict: Done, Token: number(r, 1)}, nil
 	case 0:
 		return Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3), Rank: int(number(r, 4))}, nil
 	default:

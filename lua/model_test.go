@@ -65,12 +65,11 @@ type model struct {
 	token  int64     // the last one issued
 }
 
-// apply says what the command should do and be answered. issues reports whether
-// the grant is a new one, with a new token.
-func (m *model) apply(c command) (want lua.Verdict, issues bool) {
+// apply says what the command should do and be answered.
+func (m *model) apply(c command) lua.Verdict {
 	if c.kind != renew {
 		if m.epochs[c.client] > c.order.Number {
-			return lua.Stale, false
+			return lua.Stale
 		}
 		if c.order.Epoch > 0 {
 			m.epochs[c.client] = c.order.Number
@@ -78,25 +77,22 @@ func (m *model) apply(c command) (want lua.Verdict, issues bool) {
 	}
 	holds := m.holder == c.owner
 	switch {
-	case c.kind == acquire && m.holder == "":
+	case c.kind == acquire && (holds || m.holder == ""):
 		m.holder, m.count = c.owner, 1
-		return lua.Done, true
-	case c.kind == acquire && holds:
-		m.count = 1
-		return lua.Done, false
+		return lua.Done
 	case c.kind == acquire:
-		return lua.Busy, false
+		return lua.Busy
 	case c.kind == transfer && holds:
 		m.holder, m.count = c.to, 1
-		return lua.Done, true
+		return lua.Done
 	case c.kind == transfer && m.holder == c.to:
-		return lua.Done, false
+		return lua.Done
 	case !holds:
-		return lua.NotHeld, false
+		return lua.NotHeld
 	case c.kind == count:
 		m.count = c.n
 	case c.kind == release:
 		m.holder, m.count = "", 0
 	}
-	return lua.Done, false
+	return lua.Done
 }

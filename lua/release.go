@@ -30,14 +30,13 @@ type Release struct {
 	Owner string
 	Order Order
 	Wake  Wake
-	Pass  bool // a waiting Go client is next even if clients of Redisson wait
 }
 
 // Run sends the command. epochSet is false when Redis, being full, could not
 // remember the epoch that was asked for.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
 	reply, err := releaseScript.run(ctx, p, []string{k.Lock, k.Epoch, k.Turn, k.Waiters},
-		append(r.Wake.args(k, r.Owner, r.Order.Number, ms(r.Order.Epoch)), flag(r.Pass))...)
+		r.Wake.args(k, r.Owner, r.Order.Number, ms(r.Order.Epoch))...)
 	if err != nil {
 		return 0, false, err
 	}

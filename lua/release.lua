@@ -14,7 +14,6 @@
 -- ARGV[7] pause    ms that the free lock is kept for the woken client
 -- ARGV[8] yield    ms that it is kept for waiters of Redisson instead
 -- ARGV[9] counted  1: PUBLISH and PUBSUB count all subscribers
--- ARGV[10] pass    1: a waiting Go client is next even if Redisson waits
 --
 -- Replies {1, epoch set} freed; {0, epoch set} the owner did not hold it; {-1} stale.
 --
@@ -40,7 +39,6 @@ end
 -- HDEL and not DEL: a field of somebody else, should there be one, stays.
 redis.call('HDEL', lock, ARGV[1])
 if redis.call('EXISTS', lock) == 0 then
-  wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1',
-    ARGV[10] == '1')
+  wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
 end
 return {1, remembered}

@@ -56,6 +56,23 @@ func TestYieldEndsWhenTheStrangerHasTheLock(t *testing.T) {
 	})
 }
 
+// Redisson's release may be heard before anybody of ours has seen that it had the
+// lock: it has had its turn all the same.
+func TestYieldEndsWithTheStrangersRelease(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.client("a"), r.client("b")
+		r.queue(t, a, b)
+		listen(t, r, b.keys.Own, a.keys.Channel)
+		stranger(t, r)
+		a.release(t, "1", lua.Order{})
+		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Busy)
+		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1", AfterRedisson: true}).Verdict, lua.Done)
+		if r.exists(t, a.keys.Turn) {
+			t.Fatal("the lock is still kept")
+		}
+	})
+}
+
 // Go clients alone are not strangers, whether or not they wait just now.
 func TestNoStrangersAmongGoClients(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {

@@ -17,8 +17,8 @@
 -- Replies {1, token, others, strangers} handed over: others is how many clients wait
 -- in the registry, strangers how many of Redisson wait; {0} `from` did not hold the lock; {-1} stale.
 --
--- Twice: the second run finds `to` as the holder and answers as the first did.
--- Late: stale once a later command has set the epoch.
+-- Twice: the second run finds `to` as the holder and answers as the first did, with
+-- a higher token. Late: stale once a later command has set the epoch.
 
 local lock, epoch, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local from, to = ARGV[1], ARGV[2]
@@ -37,10 +37,7 @@ end
 
 local issued = 0
 if token then
-  issued = tonumber(redis.call('GET', token) or '0')
-  if held[1] or issued == 0 then -- 0: the counter was lost under the holder
-    issued = raise(token, issued)
-  end
+  issued = raise(token, tonumber(redis.call('GET', token) or '0'))
 end
 if held[1] then
   redis.call('HSET', lock, to, 1)

@@ -6,10 +6,9 @@
 -- Go client '-0' says that somebody was woken already.
 --
 -- Redisson's waiters are in no registry and slower than a woken Go client, which
--- would always come first. So if there are any, a release that is not to `pass` the
--- lock on to another Go client keeps it for nobody (turn '*', which Redisson does
--- not look at) for `yield` ms; the woken Go client tries again after that. One that
--- is to pass it on, and finds a Go client, tells the common channel nothing.
+-- would always come first. So if there are any, the free lock is kept for nobody
+-- (turn '*', which Redisson does not look at) for `yield` ms. The woken Go client
+-- tries again after that, or when it hears of Redisson's release.
 --
 -- Only called when the lock has just been freed or is free: nothing here may fail
 -- the script any more, hence pcall throughout.
@@ -22,9 +21,8 @@ local function keep(turn, for_whom, ms)
   return true
 end
 
-local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted, pass)
-  local waiting = counted and strangers(channel, listeners) > 0
-  local yields, woken = waiting and not pass, false
+local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
+  local yields = counted and strangers(channel, listeners) > 0
   if yields then
     keep(turn, '*', yield)
   end
@@ -35,7 +33,6 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
     end
     local heard = redis.pcall(publish, channel .. ':' .. first[1], '0')
     if type(heard) == 'number' and (heard > 0 or not counted) then
-      woken = true
       break
     end
     if not yields then
@@ -44,12 +41,6 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
     if type(heard) == 'table' then
       break -- the user may not publish: waiters find the lock by their poll
     end
-  end
-  if waiting and not yields then
-    if woken then
-      return -- or Redisson's thread would be there first; it is told next time
-    end
-    keep(turn, '*', yield)
   end
   redis.pcall(publish, channel, '-0')
 end

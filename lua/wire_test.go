@@ -34,13 +34,13 @@ func TestCommandLines(t *testing.T) {
 	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Yield: 10 * time.Millisecond, Counted: true}
 	ctx := t.Context()
 	for want, run := range map[string]func(p lua.Processor) error{
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5": func(p lua.Processor) error {
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5 1": func(p lua.Processor) error {
 			// A lease is rounded up: it must not end before its holder thinks.
-			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: o, Client: "c", Register: 3 * time.Second, Since: 5}
+			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: o, Client: "c", Register: 3 * time.Second, Since: 5, AfterRedisson: true}
 			_, err := a.Run(ctx, p, &k)
 			return err
 		},
-		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redisson_lock_token:{l} o 1 7 0 c 0 0": func(p lua.Processor) error {
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redisson_lock_token:{l} o 1 7 0 c 0 0 0": func(p lua.Processor) error {
 			_, err := lua.Acquire{Owner: "o", Lease: 1, Order: lua.Order{Number: 7}, Client: "c", Fencing: true}.Run(ctx, p, &k)
 			return err
 		},
@@ -48,8 +48,8 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Count{Owner: "o", Count: 3, Order: o}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1 1": func(p lua.Processor) error {
-			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake, Pass: true}.Run(ctx, p, &k)
+		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
+			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
 		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {

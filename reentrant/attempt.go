@@ -49,6 +49,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	if heard {
 		command.Register = registryTTL
 	}
+	command.AfterRedisson = q.afterRedisson.Load()
 	line := q.c.line(q.keys.Lock)
 	sent := time.Now()
 	answer, err := command.Run(ctx, line, q.keys)

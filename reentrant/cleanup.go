@@ -11,6 +11,10 @@ import (
 const (
 	cleanUpPause = 50 * time.Millisecond
 	cleanUpLast  = time.Second
+
+	// cleaners is how many clean-up commands of a Client are in flight at once: all
+	// its locks may be lost at the same time.
+	cleaners = 16
 )
 
 // cleanUp frees, in the background, what Redis may hold for an owner that holds
@@ -95,18 +99,31 @@ func (q *queue) background(until time.Time, command func(context.Context) (done 
 		ctx, cancel := context.WithDeadline(q.c.ctx, until)
 		defer cancel()
 		for pause := cleanUpPause; ; pause = min(2*pause, cleanUpLast) {
-			select {
-			case q.wire <- struct{}{}:
-			case <-ctx.Done():
+			if !take(ctx, q.c.cleaners) {
 				return
 			}
-			done := command(ctx)
-			<-q.wire
-			if done || ctx.Err() != nil || !q.c.pause(pause/2+backoff(0)) {
+			done := take(ctx, q.wire)
+			if done {
+				done = command(ctx)
+				<-q.wire
+			}
+			<-q.c.cleaners
+			// A Client that closes waits for one try and not for Redis to come back.
+			if done || ctx.Err() != nil || q.c.isClosing() || !q.c.pause(pause/2+backoff(0)) {
 				return
 			}
 		}
 	}()
+}
+
+// take fills a place in a channel that counts, and reports false if ctx ends first.
+func take(ctx context.Context, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // resume listens again at once if the subscription of an earlier wait still

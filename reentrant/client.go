@@ -37,6 +37,8 @@ type Client struct {
 	held   atomic.Int64  // live holdings
 	work   atomic.Int64  // live holdings, and commands and clean-up under way
 
+	cleaners chan struct{} // full while so many clean-up commands are in flight
+
 	closing   chan struct{} // closed when Close begins: nothing new is granted
 	closeOnce sync.Once     // closes closing
 	closed    atomic.Bool   // the drain is over: no command is begun any more
@@ -85,6 +87,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		closing:   make(chan struct{}),
 		idle:      make(chan struct{}, 1),
 		queues:    make(map[string]*queue),
+		cleaners:  make(chan struct{}, cleaners),
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.watchdog = watchdog.New(watchdog.Config{

@@ -138,7 +138,7 @@ func TestFaultPublishFlood(t *testing.T) {
 		sent += stop()
 	}
 	t.Logf("%d messages, %.0f scripts a second, hand-off %v", sent, rate, took)
-	if rate > 60 {
+	if rate > 80 { // 50, and a burst of 20 at the beginning, for 2000 messages a second
 		t.Errorf("%.0f scripts a second", rate)
 	}
 	if took > noise.allow(200*time.Millisecond) {

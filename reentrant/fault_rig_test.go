@@ -172,9 +172,12 @@ func scriptOf(args []string) string {
 		return ""
 	}
 	keys, argv := args[3:3+n], args[3+n:]
-	second := ""
+	second, third := "", ""
 	if n > 1 {
 		second, _, _ = strings.Cut(keys[1], ":")
+	}
+	if n > 2 {
+		third, _, _ = strings.Cut(keys[2], ":")
 	}
 	wakes := false
 	for _, a := range argv {
@@ -185,11 +188,11 @@ func scriptOf(args []string) string {
 		return "count"
 	case second == "redlatch_epoch" && wakes:
 		return "release"
-	case second == "redlatch_epoch" && len(argv) == 7:
-		return "acquire"
-	case second == "redlatch_epoch":
+	case second == "redlatch_epoch" && third == "redlatch_waiters":
 		return "transfer"
-	case second == "redlatch_turn" && len(argv) == 5:
+	case second == "redlatch_epoch":
+		return "acquire"
+	case second == "redlatch_turn" && len(argv) == 7:
 		return "leave"
 	case second == "redlatch_turn":
 		return "force"

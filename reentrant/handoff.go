@@ -11,9 +11,8 @@ import (
 // waiters of other clients are registered; then it goes out to them.
 const maxTurns = 16
 
-// maxTurnsBesideRedisson is the same while waiters of Redisson are there. Their
-// releasing thread often takes the lock again at once, so they get about two turns in a
-// row: two of ours, one of them by hand-off, make it even.
+// maxTurnsBesideRedisson is the same while waiters of Redisson are there: two turns
+// of ours to one of theirs, or two.
 const maxTurnsBesideRedisson = 1
 
 // settleRelease is letGo for a caller that does not have the wire.
@@ -108,7 +107,6 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		q.turns = 0
 	}
 	h.end(ErrReleased)
-	g.Turn = true
 	to := q.hold(w.request, g, sent)
 	refusal := q.refusal(to, w, line)
 	if refusal == nil {
@@ -130,9 +128,10 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 
 // free frees the lock in Redis, which wakes the next client.
 func (q *queue) free(ctx context.Context, h *holding) error {
+	q.afterRedisson.Store(false)
 	epochSet := true
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp(), Pass: !h.turn}.
+		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp()}.
 			Run(ctx, q.c.rdb, q.keys)
 		epochSet = set || o.Epoch == 0
 		return lua.Granted{Verdict: verdict}, err

@@ -22,7 +22,6 @@ type holding struct {
 	owner string
 	token int64
 	since time.Time      // the grant
-	turn  bool           // another Go owner let this one have the lock: beside Redisson's waiters, theirs is next
 	watch watchdog.Watch // guarded by the watchdog
 
 	// All guarded by queue.mu.
@@ -51,7 +50,7 @@ const (
 // hold makes r's owner the holder, for a grant that was asked for at sent. The
 // caller has queue.mu and has announced its call to Close.
 func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
-	h := &holding{q: q, owner: r.owner, token: g.Token, turn: g.Turn, since: time.Now(), count: 1}
+	h := &holding{q: q, owner: r.owner, token: g.Token, since: time.Now(), count: 1}
 	h.one[0] = r.fixed
 	h.fixed = h.one[:]
 	h.asked(r)

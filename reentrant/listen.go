@@ -31,7 +31,10 @@ func (q *queue) listen() {
 		case ev.Kind != pubsub.Message:
 			// The common channel is asked for last, so all are confirmed. What was published before is lost: try again.
 			q.signal(bySubscription)
-		case ev.Payload != wokenAlready:
+		case ev.Payload == wokenAlready:
+			q.afterRedisson.Store(false)
+		default:
+			q.afterRedisson.Store(true)
 			q.signalFreed()
 		}
 	})

@@ -16,11 +16,13 @@ const (
 	firstDeafPoll = 100 * time.Millisecond
 	lastDeafPoll  = time.Second
 
-	// wakeGap is the least time from an attempt that a message called for in vain to
-	// the next such: whoever can publish must not be able to make all waiters spin.
-	// Not longer, and not growing: Redisson's releases wake everybody, and a waiter
-	// that hesitates is overtaken by the releasing thread every time.
-	wakeGap = 5 * time.Millisecond
+	// An attempt that a message called for costs wakeCost, and up to wakeBurst may be
+	// owed: whoever can publish must not be able to make all waiters spin. The first
+	// attempts are at once, without a least distance: Redisson's releases wake
+	// everybody, and a waiter that hesitates after one of them comes in the middle
+	// of the next hold, and so on.
+	wakeCost  = 20 * time.Millisecond
+	wakeBurst = 20 * wakeCost
 
 	// rankGap is how long a waiter leaves a lock that Redisson has freed to each of
 	// the registered clients before it, so that they do not all try at once and the
@@ -42,7 +44,7 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 		select {
 		case <-timer.C:
 		case why = <-wake:
-			if gap := wakeGap - time.Since(v.vain); why == byMessage && gap > 0 {
+			if gap := v.gap(); why == byMessage && gap > 0 {
 				wake = nil
 				timer.Reset(gap)
 				continue
@@ -50,7 +52,7 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 		case <-freed:
 			freed, why = nil, byMessage
 			gap := min(time.Duration(a.answer.Rank)*rankGap, lastRankGap)
-			if gap = max(gap, wakeGap-time.Since(v.vain)); gap > 0 {
+			if gap = max(gap, v.gap()); gap > 0 {
 				timer.Reset(gap)
 				continue
 			}
@@ -77,11 +79,22 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 	v.q.c.counters.wakeUps[why].Add(1)
 	switch why {
 	case byMessage:
-		v.vain = time.Now() // unless the attempt succeeds, which ends the vigil
+		if now := time.Now(); v.owed.Before(now) {
+			v.owed = now
+		}
+		v.owed = v.owed.Add(wakeCost)
 	case byPoll:
 		v.poll *= 2
 	}
 	return nil, false, nil
+}
+
+// gap is how long a message must not call for an attempt.
+func (v *vigil) gap() time.Duration {
+	if v.owed.IsZero() {
+		return 0
+	}
+	return time.Until(v.owed) - wakeBurst
 }
 
 // arm sets the timer to the next attempt that comes without a wake-up.

@@ -3,6 +3,7 @@ package reentrant
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/lua"
@@ -27,15 +28,16 @@ type queue struct {
 	wake  chan cause    // it is its turn, or messages may have been missed
 	freed chan struct{} // Redisson freed the lock: everybody's turn
 
-	mu       sync.Mutex
-	holder   *holding             // live or being released; guarded by mu
-	waiters  list.List            // of *waiter; guarded by mu
-	owners   map[string]int       // waiters by owner; guarded by mu
-	lostBy   map[string]*lostHold // guarded by mu
-	since    int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
-	turns    int                  // hand-offs in a row while other clients wait; guarded by mu
-	maxTurns int                  // bound of turns; guarded by mu
-	ears     *ears                // subscription of the waiters; guarded by mu
+	mu            sync.Mutex
+	holder        *holding             // live or being released; guarded by mu
+	waiters       list.List            // of *waiter; guarded by mu
+	owners        map[string]int       // waiters by owner; guarded by mu
+	lostBy        map[string]*lostHold // guarded by mu
+	since         int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
+	turns         int                  // hand-offs in a row while other clients wait; guarded by mu
+	maxTurns      int                  // bound of turns; guarded by mu
+	afterRedisson atomic.Bool          // the last release heard of was Redisson's
+	ears          *ears                // subscription of the waiters; guarded by mu
 }
 
 func newQueue(c *Client, l *Lock) *queue {

@@ -59,11 +59,10 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	}
 	q.mu.Lock()
 	gone = true
-	undo := entered
-	q.mu.Unlock()
-	if undo {
-		q.goBackground(func() { _ = q.unlock(context.WithoutCancel(ctx), h.owner, nil) })
+	if entered && h.state == live {
+		q.giveBack(context.WithoutCancel(ctx), h, r.fixed, whyEnded(ctx))
 	}
+	q.mu.Unlock()
 	if errors.Is(interrupted, ErrClosed) {
 		return ErrClosed
 	}

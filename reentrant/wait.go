@@ -72,7 +72,7 @@ type vigil struct {
 	failure     error     // the last of them
 
 	poll time.Duration // until the next attempt without a wake-up
-	vain time.Time     // of the last attempt that a message called for
+	owed time.Time     // when the attempts that messages called for are paid for
 }
 
 // lead tries until the lock is granted or the wait is over. Between attempts it

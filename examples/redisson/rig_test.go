@@ -64,6 +64,7 @@ func TestRedisson(t *testing.T) {
 		{"Names", testNames},
 		{"LatchKeys", testLatchKeys},
 		{"OurKeys", testOurKeys},
+		{"StoppedGoWaiter", testStoppedGoWaiter},
 		{"MutualExclusion", testMutualExclusion},
 		{"OtherKinds", testOtherKinds},
 	} {
