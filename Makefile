@@ -12,11 +12,17 @@ test: tools ## vet and run all tests with the race detector; installs redis-serv
 	go vet ./...
 	CGO_ENABLED=1 REDLATCH_REQUIRE_REDIS=1 go test -race -count=1 -timeout 10m ./...
 
+interop: ## test beside Redisson itself; installs a JDK and Maven if missing
+	@sh .ci/tools java
+	cd examples/redisson && mvn -q -B package
+	REDLATCH_REQUIRE_REDIS=1 go test -tags interop -count=1 -timeout 5m ./examples/redisson
+
 lint: ## check the format (gofmt), vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
 	  printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; }
 	go vet ./...
-	go run $(STATICCHECK) ./...
+	go vet -tags interop ./examples/redisson
+	go run $(STATICCHECK) -tags interop ./...
 
 cover: tools ## run all tests and print the coverage; cover.out has the details
 	REDLATCH_REQUIRE_REDIS=1 go test -count=1 -timeout 10m -coverpkg=./... -coverprofile=cover.out ./...
@@ -29,4 +35,4 @@ examples: ## run every example, each with a Redis of its own
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test lint cover examples tools
+.PHONY: help test interop lint cover examples tools
