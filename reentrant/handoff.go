@@ -101,7 +101,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	switch {
 	case g.Strangers > 0:
 		q.turns, q.maxTurns = q.turns+1, maxTurnsBesideRedisson
-	case g.Others > 0:
+	case g.Others > 0, q.c.clustered: // where Redisson's waiters cannot be counted
 		q.turns, q.maxTurns = q.turns+1, maxTurns
 	default:
 		q.turns = 0

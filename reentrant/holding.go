@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/lua"
@@ -145,6 +146,12 @@ func (h *holding) end(err error) {
 	q.c.held.Add(-1)
 	q.c.end()
 	q.c.leaveQueue(q)
+}
+
+// detach forgets a handle whose ctx has been ended: a hold that lasts may be entered
+// and left any number of times.
+func (h *holding) detach(handle *Hold) {
+	h.handles = slices.DeleteFunc(h.handles, func(other *Hold) bool { return other == handle })
 }
 
 // endHandles ends the ctx of every handle. Cancelling runs no code of the caller's

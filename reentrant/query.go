@@ -90,7 +90,11 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 // the lock may have been freed or may still be, whoever holds it by then.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed bool
+	var robbed *holding // our own, held when the command was sent
 	err := l.ask(ctx, func(ctx context.Context, _ string) error {
+		// One that is granted later is granted by Redis after the force, perhaps
+		// before we have the answer, and is sound.
+		robbed = l.holder()
 		now, err := lua.Force(ctx, l.c.rdb, &l.keys, l.c.wakeUp())
 		freed = freed || now
 		return err
@@ -98,14 +102,20 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if q := l.c.findQueue(l); q != nil {
-		defer l.c.leaveQueue(q)
-		q.mu.Lock()
-		h := q.holder
-		q.mu.Unlock()
-		if freed && h != nil {
-			q.lose(h, Overridden)
-		}
+	if freed && robbed != nil {
+		robbed.q.lose(robbed, Overridden)
 	}
 	return freed, nil
+}
+
+// holder is the holding of one of this Client's owners, nil if there is none.
+func (l *Lock) holder() *holding {
+	q := l.c.findQueue(l)
+	if q == nil {
+		return nil
+	}
+	defer l.c.leaveQueue(q)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.holder
 }

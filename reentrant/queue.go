@@ -89,6 +89,16 @@ type request struct {
 	began   time.Time
 }
 
+// limit fires at the limit of the wait. Without one, or with a single attempt, it is
+// nil. stop is to be called in any case.
+func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
+	if !r.limited || r.wait <= 0 {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(r.wait - time.Since(r.began))
+	return timer.C, timer.Stop
+}
+
 // lock and unlock of queue.mu are left to the callers of what follows.
 
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.

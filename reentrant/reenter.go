@@ -21,7 +21,9 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	var entered, gone bool
 
 	var err error
-	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
+	limit, stop := r.limit()
+	defer stop()
+	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
 		lease := h.extension(r.lease)
@@ -33,8 +35,10 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 			e = errGone
 			if errors.Is(h.err, ErrLost) {
 				e = h.err
-				if g.Verdict == lua.Done { // the lease was extended for nobody
-					q.cleanUp(h.owner, sent.Add(r.lease))
+				if !sent.IsZero() && g.Verdict != lua.NotHeld {
+					// The lease was extended for nobody, or may have been: a
+					// command without an answer may have run, or may still.
+					q.cleanUp(h.owner, h.expiry())
 				}
 			}
 		case e != nil:
@@ -57,16 +61,23 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 	if interrupted == nil {
 		return err
 	}
-	q.mu.Lock()
-	gone = true
-	if entered && h.state == live {
-		q.giveBack(context.WithoutCancel(ctx), h, r.fixed, whyEnded(ctx))
-	}
-	q.mu.Unlock()
 	if errors.Is(interrupted, ErrClosed) {
 		return ErrClosed
 	}
-	return whyEnded(ctx)
+	why := errNoAnswer // in time: it was the limit
+	if ctx.Err() != nil {
+		why = whyEnded(ctx)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	gone = true
+	switch {
+	case entered && why == errNoAnswer:
+		return nil // at this very moment
+	case entered && h.state == live:
+		q.giveBack(context.WithoutCancel(ctx), h, r.fixed, why)
+	}
+	return why
 }
 
 // extension is by how much a re-entry with that lease may extend the lock: not at

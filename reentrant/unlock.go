@@ -46,12 +46,17 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	var kind *bool
 	if handle != nil {
 		handle.cancel(ErrReleased)
+		h.detach(handle)
 		kind = &handle.fixed
 	}
 	h.pop(kind, ErrReleased)
 	last := h.state == releasing
 	expires := h.expiry()
+	// Hold.Release has no share in the queue but its holding's. Another release may
+	// end that before the command of this one begins, and the queue would go with it.
+	q.c.keepQueue(q)
 	q.mu.Unlock()
+	defer q.c.leaveQueue(q)
 
 	var err error
 	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
@@ -65,11 +70,11 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	case interrupted == nil:
 		return err
 	case errors.Is(interrupted, ErrClosed):
-		q.mu.Lock()
-		if h.state != ended {
+		if last { // otherwise it is for Close, or for the call that releases the last hold
+			q.mu.Lock()
 			h.end(ErrClosed)
+			q.mu.Unlock()
 		}
-		q.mu.Unlock()
 		return ErrClosed
 	}
 	return &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx), FreeAfter: max(0, time.Until(expires))}

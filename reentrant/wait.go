@@ -14,12 +14,8 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 	q.c.counters.waiting.Add(1)
 	defer q.c.counters.waiting.Add(-1)
 
-	var limit <-chan time.Time
-	if w.limited && w.wait > 0 {
-		timer := time.NewTimer(w.wait - time.Since(w.began))
-		defer timer.Stop()
-		limit = timer.C
-	}
+	limit, stop := w.limit()
+	defer stop()
 
 	v := &vigil{q: q, w: w, ctx: ctx, limit: limit}
 	q.mu.Lock()
@@ -28,7 +24,6 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 	if leads {
 		return v.lead()
 	}
-	v.answered = true // this Client itself knows that the lock is not to be had now
 	if ahead != nil {
 		v.last.Holder = ahead.owner
 	}
@@ -39,7 +34,7 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		case <-ctx.Done():
 			return v.giveUp(whyEnded(ctx))
 		case <-limit:
-			return v.giveUp(nil)
+			return v.interrupted()
 		case <-q.c.closing:
 			return v.giveUp(ErrClosed)
 		}

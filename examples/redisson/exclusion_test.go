@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -28,13 +29,17 @@ func testMutualExclusion(t *testing.T, r *rig) {
 	must(t, rdb.Set(ctx, key, 0, 0).Err())
 	t.Cleanup(func() { rdb.Del(context.Background(), key) })
 
+	// The lock is held until both sides wait for it: a JVM that has yet to load its
+	// classes would come when the other side is done.
+	clients := []*reentrant.Client{r.client(t), r.client(t)}
+	gate, err := r.client(t).NewLock(name).Acquire(ctx)
+	must(t, err)
 	fromJava := r.java.begin(t, "count-up", name, workers, 0, rounds, key)
 	type result struct {
 		turns []turn
 		err   error
 	}
 	fromGo := make(chan result, workers)
-	clients := []*reentrant.Client{r.client(t), r.client(t)}
 	for i := range workers {
 		lock := clients[i%len(clients)].NewLock(name)
 		left := rounds
@@ -51,6 +56,13 @@ func testMutualExclusion(t *testing.T, r *rig) {
 			fromGo <- result{turns, err}
 		}()
 	}
+	redistest.Eventually(t, 30*time.Second, "both sides to wait", func() bool {
+		channel := "redisson_lock__channel:{" + name + "}"
+		listening := rdb.PubSubNumSub(ctx, channel).Val()[channel]
+		return listening == int64(len(clients))+1 &&
+			clients[0].Stats().Waiting+clients[1].Stats().Waiting == workers
+	})
+	must(t, gate.Release(ctx))
 	var turns []turn
 	for range workers {
 		res := await(t, fromGo, 60*time.Second)
