@@ -27,9 +27,14 @@ local lock, epoch, turn, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local client, since = ARGV[5], tonumber(ARGV[7])
 
--- A key of another type fails here, before anything is written.
-local count = redis.call('HGET', lock, owner)
-local marks = {redis.call('GET', epoch), redis.call('GET', turn)} -- MGET takes any type for none
+local ttl = redis.call('PTTL', lock) -- -2: no key
+-- A key of another type fails at the GETs, before anything is written. (MGET takes
+-- any type for none.) In most runs there is no key at all, which one look tells.
+local count = ttl ~= -2 and redis.call('HGET', lock, owner)
+local marks = {}
+if redis.call('EXISTS', epoch, turn) > 0 then
+  marks = {redis.call('GET', epoch), redis.call('GET', turn)}
+end
 if marks[1] and tonumber(marks[1]) > number then
   return {-1}
 end
@@ -39,7 +44,6 @@ end
 
 if not count then
   local holder = ''
-  local ttl = redis.call('PTTL', lock)
   if ttl ~= -2 then
     holder = redis.call('HKEYS', lock)[1]
     if marks[2] == '*' then

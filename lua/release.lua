@@ -22,22 +22,21 @@
 
 local lock, epoch = KEYS[1], KEYS[2]
 
-local held = redis.call('HEXISTS', lock, ARGV[1])
 local mark = redis.call('GET', epoch)
 if mark and tonumber(mark) > tonumber(ARGV[2]) then
   return {-1}
 end
 local remembered = 0
 if ARGV[3] ~= '0' then
+  redis.call('HEXISTS', lock, ARGV[1]) -- a key of another type fails before the SET
   -- pcall: a full Redis refuses SET, and must not refuse the release.
   local set = redis.pcall('SET', epoch, ARGV[2], 'PX', ARGV[3])
   remembered = set.err and 0 or 1
 end
-if held == 0 then
+-- HDEL and not DEL: a field of somebody else, should there be one, stays.
+if redis.call('HDEL', lock, ARGV[1]) == 0 then
   return {0, remembered}
 end
--- HDEL and not DEL: a field of somebody else, should there be one, stays.
-redis.call('HDEL', lock, ARGV[1])
 if redis.call('EXISTS', lock) == 0 then
   wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
 end

@@ -22,7 +22,12 @@ local function keep(turn, for_whom, ms)
 end
 
 local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
-  local yields = counted and strangers(channel, listeners) > 0
+  local yields, listening = false, 1
+  if counted then
+    local theirs
+    theirs, listening = strangers(channel, listeners)
+    yields = theirs > 0
+  end
   if yields then
     keep(turn, '*', yield)
   end
@@ -42,5 +47,7 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
       break -- the user may not publish: waiters find the lock by their poll
     end
   end
-  redis.pcall(publish, channel, '-0')
+  if listening > 0 then
+    redis.pcall(publish, channel, '-0')
+  end
 end
