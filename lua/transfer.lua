@@ -50,4 +50,4 @@ if held[1] then
 end
 local others = redis.pcall('ZCARD', waiters)
 others = type(others) == 'number' and others or 0
-return {1, issued, others, ARGV[8] == '1' and (strangers(ARGV[6], ARGV[7])) or 0}
+return {1, issued, others, ARGV[8] == '1' and strangers(ARGV[6], ARGV[7]) or 0}

@@ -22,12 +22,7 @@ local function keep(turn, for_whom, ms)
 end
 
 local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
-  local yields, listening = false, 1
-  if counted then
-    local theirs
-    theirs, listening = strangers(channel, listeners)
-    yields = theirs > 0
-  end
+  local yields = counted and strangers(channel, listeners) > 0
   if yields then
     keep(turn, '*', yield)
   end
@@ -47,7 +42,7 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
       break -- the user may not publish: waiters find the lock by their poll
     end
   end
-  if listening > 0 then
-    redis.pcall(publish, channel, '-0')
-  end
+  -- Also if nobody listens here: Redisson may subscribe at a replica (subscriptionMode),
+  -- whom the message reaches and no count shows.
+  redis.pcall(publish, channel, '-0')
 end

@@ -59,6 +59,10 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	q.settle(order, err)
 
 	q.mu.Lock()
+	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.Len() > 0
+	if err == nil {
+		q.answers++
+	}
 	switch {
 	case err != nil:
 		q.failed(w, err)

@@ -54,7 +54,8 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 // TryLock is Lock with a limit on the wait, which holds also while Redis is
 // silent; wait 0 or less is a single attempt. With lease 0 the hold is renewed,
 // otherwise it has that fixed lease. It returns false and no error when the lock
-// was busy all the while, and false and an error that is [ErrNotAcquired] when
+// was busy all the while, or with wait 0 when another call of this Client was already
+// waiting for the answer; and false and an error that is [ErrNotAcquired] when
 // Redis did not say so much.
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	r := request{lease: l.c.cfg.lease, limited: true, wait: wait}

@@ -38,6 +38,8 @@ type queue struct {
 	maxTurns      int                  // bound of turns; guarded by mu
 	afterRedisson atomic.Bool          // the last release heard of was Redisson's
 	ears          *ears                // subscription of the waiters; guarded by mu
+	answers       int                  // attempts that Redis answered; guarded by mu
+	busy          bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
 }
 
 func newQueue(c *Client, l *Lock) *queue {
@@ -55,7 +57,8 @@ func newQueue(c *Client, l *Lock) *queue {
 // waiter is one call in the queue.
 type waiter struct {
 	request
-	place *list.Element // guarded by queue.mu
+	place   *list.Element // guarded by queue.mu
+	answers int           // queue.answers at the beginning
 
 	poked chan struct{} // capacity 1: look at your state
 	gone  chan struct{} // closed when the call has left without the lock
@@ -103,7 +106,7 @@ func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
 
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.
 func (q *queue) enqueue(r request) *waiter {
-	w := &waiter{request: r, poked: make(chan struct{}, 1), gone: make(chan struct{})}
+	w := &waiter{request: r, answers: q.answers, poked: make(chan struct{}, 1), gone: make(chan struct{})}
 	w.place = q.waiters.PushBack(w)
 	if q.owners == nil {
 		q.owners = make(map[string]int)
@@ -126,6 +129,7 @@ func (q *queue) remove(w *waiter, final waiterState) {
 		delete(q.owners, w.owner)
 	}
 	if q.waiters.Len() == 0 {
+		q.busy = false
 		q.stopListening()
 	}
 	w.poke()

@@ -20,10 +20,12 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 	v := &vigil{q: q, w: w, ctx: ctx, limit: limit}
 	q.mu.Lock()
 	leads, ahead := w.state == leading, q.holder
+	known := ahead != nil || q.busy // this Client itself knows that the lock is not to be had now
 	q.mu.Unlock()
 	if leads {
 		return v.lead()
 	}
+	v.answered = known
 	if ahead != nil {
 		v.last.Holder = ahead.owner
 	}
@@ -34,6 +36,7 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		case <-ctx.Done():
 			return v.giveUp(whyEnded(ctx))
 		case <-limit:
+			v.askQueue()
 			return v.interrupted()
 		case <-q.c.closing:
 			return v.giveUp(ErrClosed)
@@ -41,13 +44,19 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		if h, over, err := v.settled(); over {
 			return h, err
 		}
-		q.mu.Lock()
-		leads = w.state == leading
-		q.mu.Unlock()
-		if leads {
+		if v.askQueue() {
 			return v.lead()
 		}
 	}
+}
+
+// askQueue learns from the attempts of those who led meanwhile whether Redis answers,
+// and whether the waiter leads now.
+func (v *vigil) askQueue() (leads bool) {
+	v.q.mu.Lock()
+	defer v.q.mu.Unlock()
+	v.answered = v.answered || v.q.answers != v.w.answers
+	return v.w.state == leading
 }
 
 // vigil is the wait of one call at the head of its queue. It belongs to the

@@ -1,0 +1,76 @@
+package reentrant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// lateAnswer keeps the answer to a script from its caller until released is closed.
+type lateAnswer struct {
+	script   string
+	released chan struct{}
+}
+
+func (lateAnswer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (lateAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (a lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		var args []string
+		for _, arg := range cmd.Args() {
+			args = append(args, fmt.Sprint(arg))
+		}
+		if err == nil && scriptOf(args) == a.script {
+			<-a.released
+		}
+		return err
+	}
+}
+
+// A waiter of the same Client gets the lock that ForceUnlock has freed before
+// ForceUnlock has its answer: that hold was not taken from anybody.
+func TestForceUnlockSparesTheNextHold(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	must(t, newClient(t, s.Client(t)).NewLock("l").Lock(t.Context()))
+	rdb := s.Client(t)
+	late := lateAnswer{"force", make(chan struct{})}
+	rdb.AddHook(late)
+	c := newClient(t, rdb)
+	got := make(chan *reentrant.Hold, 1)
+	go func() {
+		h, err := c.NewLock("l").Acquire(owner(t.Context(), "me"))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- h
+	}()
+	waitUntilWaiting(t, s, c, "l")
+	forced := make(chan error, 1)
+	go func() {
+		freed, err := c.NewLock("l").ForceUnlock(owner(t.Context(), "operator"))
+		if !freed && err == nil {
+			err = errors.New("not freed")
+		}
+		forced <- err
+	}()
+	h := inTime(t, 5*time.Second, "the waiter has the lock", got)
+	close(late.released)
+	must(t, inTime(t, 5*time.Second, "ForceUnlock has ended", forced))
+	if ended(h.Lost()) {
+		t.Errorf("lost: %v; Redis has %v", context.Cause(h.Context()), hash(t, s.Admin(), "l"))
+	}
+	must(t, h.Release(t.Context()))
+}
