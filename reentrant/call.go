@@ -22,6 +22,10 @@ const (
 	// taking effect. Requests that wait in a stopped server's buffers are executed
 	// when it goes on, and then the epoch's TTL has only just begun.
 	epochTTL = time.Minute
+
+	// doubtTTL is how long commands begin with an epoch after a queue was dropped
+	// with a command unanswered: longer than a server is stopped as a rule.
+	doubtTTL = 10 * time.Minute
 )
 
 // errInterrupted: the caller has stopped waiting for a command.

@@ -170,6 +170,6 @@ func (c *Client) leaveQueue(q *queue) {
 func (c *Client) dropQueue(q *queue) {
 	delete(c.queues, q.name)
 	if q.doubt {
-		c.doubtUntil = time.Now().Add(epochTTL)
+		c.doubtUntil = time.Now().Add(doubtTTL)
 	}
 }

@@ -48,7 +48,9 @@ func (o *observer) tell(f func(Event), level slog.Level, message string, e Event
 	if f != nil {
 		f(e)
 	}
-	if o.logger == nil || !o.logger.Enabled(context.Background(), level) {
+	// Some of it happens in no call at all, so the record carries no caller's ctx.
+	ctx := context.Background()
+	if o.logger == nil || !o.logger.Enabled(ctx, level) {
 		return
 	}
 	var attrs []slog.Attr
@@ -79,7 +81,7 @@ func (o *observer) tell(f func(Event), level slog.Level, message string, e Event
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	o.logger.LogAttrs(context.Background(), level, message, attrs...)
+	o.logger.LogAttrs(ctx, level, message, attrs...)
 }
 
 func (o *observer) waiting(e Event) {
