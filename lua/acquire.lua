@@ -12,7 +12,7 @@
 -- ARGV[4] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[5] client   id of the client
 -- ARGV[6] register ms the registry is to live; 0: do not register
--- ARGV[7] since    arrival to register with; 0: now
+-- ARGV[7] since    arrival to register with; 0: now; -1: now, if it is not registered
 -- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so
 --                  that the lock is not kept for Redisson any more
 --
@@ -55,7 +55,7 @@ if not count then
   if ttl ~= -2 then
     local rank = 0
     if ARGV[6] ~= '0' then
-      if since == 0 then
+      if since <= 0 then
         local now = redis.call('TIME')
         since = now[1] * 1000000 + now[2]
       end

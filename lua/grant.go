@@ -18,10 +18,14 @@ type Acquire struct {
 	Order         Order
 	Client        string
 	Register      time.Duration // how long the registry of waiters is to live if the lock is busy; 0: do not register
-	Since         int64         // arrival, as an earlier reply gave it; 0: now
+	Since         int64         // arrival, as an earlier reply gave it; 0: now; MaybeRegistered
 	Fencing       bool
 	AfterRedisson bool // the last release that the client heard of was Redisson's
 }
+
+// MaybeRegistered stands for the arrival of a client that asked to be registered and
+// got no answer.
+const MaybeRegistered = -1
 
 // Granted is the answer to Acquire, Transfer and Count.
 type Granted struct {

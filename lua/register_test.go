@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -92,5 +94,25 @@ func TestRegistryTTL(t *testing.T) {
 		b.wait(t, 0)
 		c.acquire(t, lua.Acquire{Owner: "1", Register: time.Hour})
 		r.wantTTL(t, a.keys.Waiters, time.Hour)
+	})
+}
+
+// A client that was not answered does not know whether it is registered. If it is it
+// keeps its place, and at the grant it is taken out.
+func TestMaybeRegistered(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.client("a"), r.client("b")
+		a.acquire(t, lua.Acquire{Owner: "1"})
+		since := b.wait(t, 0)
+		g := b.acquire(t, lua.Acquire{Owner: "1", Register: lease, Since: lua.MaybeRegistered})
+		if g.Verdict != lua.Busy || g.Since != since {
+			t.Fatalf("%+v, registered since %d", g, since)
+		}
+		a.release(t, "1", lua.Order{})
+		r.rdb.ZAdd(t.Context(), b.keys.Waiters, redis.Z{Score: 1, Member: "b"})
+		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1", Since: lua.MaybeRegistered}).Verdict, lua.Done)
+		if got := r.waiters(t); len(got) != 0 {
+			t.Fatalf("waiters %v", got)
+		}
 	})
 }

@@ -66,6 +66,10 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	switch {
 	case err != nil:
 		q.failed(w, err)
+		if heard && q.since == 0 && lua.Unknown(err) {
+			q.since = lua.MaybeRegistered // or nobody would ever take us out
+		}
+		q.tidy()
 		q.mu.Unlock()
 		return attempt{err: q.explain(err)}
 	case answer.Verdict == lua.Busy:
