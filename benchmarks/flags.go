@@ -1,0 +1,71 @@
+//go:build unix
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/bench"
+)
+
+type options struct {
+	config bench.Config
+	json   string
+	plots  string
+	from   string
+}
+
+func parse(args []string) (o options, err error) {
+	c := &o.config
+	flags := flag.NewFlagSet("benchmarks", flag.ExitOnError)
+	flags.DurationVar(&c.For, "for", 3*time.Second, "measure each workload with each peer so long, each round")
+	flags.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "work so long before each measurement")
+	flags.DurationVar(&c.WarmJVM, "warm-jvm", 10*time.Second, "and so long before the first of a JVM")
+	flags.IntVar(&c.Rounds, "rounds", 5, "rounds; the median counts")
+	flags.IntVar(&c.Locks, "locks", 100_000, "locks to hold at once in many-held")
+	flags.DurationVar(&c.Lease, "lease", 30*time.Second, "their lease, renewed each third of it")
+	flags.StringVar(&c.Jar, "jar", "../examples/redisson/target/peer.jar", "the Java program that runs Redisson")
+	flags.StringVar(&o.json, "json", "", "write all figures to this `file`")
+	flags.StringVar(&o.plots, "plots", "", "draw plots (SVG) into this `directory`")
+	flags.StringVar(&o.from, "from", "", "measure nothing: show the figures of this JSON `file`")
+	only := flags.String("only", "", "workloads whose names match this `regexp`")
+	peers := flags.String("peers", "", "these peers only, a `list` with commas")
+	quick := flags.Bool("quick", false, "one short round of all, and 10,000 held locks with a short lease")
+	flags.Parse(args) // exits on an error
+
+	if *quick {
+		set := make(map[string]bool) // what is given beside -quick counts
+		flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+		shorten(c, set)
+	}
+	if c.For <= 0 || c.Rounds < 1 || c.Locks < 1 || c.Lease < 300*time.Millisecond || flags.NArg() > 0 {
+		return o, fmt.Errorf("usage: times and counts are more than 0, a lease is 300ms or more, and there are no arguments but flags")
+	}
+	if *only != "" {
+		if c.Only, err = regexp.Compile(*only); err != nil {
+			return o, err
+		}
+	}
+	if *peers != "" {
+		c.Peers = strings.Split(*peers, ",")
+	}
+	return o, nil
+}
+
+func shorten(c *bench.Config, set map[string]bool) {
+	short := func(name string, shorten func()) {
+		if !set[name] {
+			shorten()
+		}
+	}
+	short("for", func() { c.For = 500 * time.Millisecond })
+	short("warm", func() { c.Warm = 200 * time.Millisecond })
+	short("warm-jvm", func() { c.WarmJVM = 2 * time.Second })
+	short("rounds", func() { c.Rounds = 1 })
+	short("locks", func() { c.Locks = 10_000 })
+	short("lease", func() { c.Lease = 6 * time.Second })
+}

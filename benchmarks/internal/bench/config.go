@@ -1,0 +1,22 @@
+package bench
+
+import (
+	"regexp"
+	"time"
+)
+
+// Config says what is run and for how long.
+type Config struct {
+	For     time.Duration  // each workload with each peer in each round
+	Warm    time.Duration  // before that, each time
+	WarmJVM time.Duration  // before the first round of a workload
+	Rounds  int            // peers take turns, round by round
+	Only    *regexp.Regexp `json:"-"` // workloads, nil for all
+	Peers   []string       // nil for all
+	Locks   int            // held at once, in the workload of held locks
+	Lease   time.Duration  // theirs
+	Jar     string         `json:"-"` // the Java program; empty leaves Redisson out
+
+	// Progress is told before each step what is to come.
+	Progress func(done, total int, what string) `json:"-"`
+}

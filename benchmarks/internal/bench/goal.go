@@ -1,0 +1,107 @@
+package bench
+
+import "fmt"
+
+// Goal is a ratio that Redlatch is to reach in a workload.
+type Goal struct {
+	Of      string // the variant of Redlatch
+	What    string
+	AtLeast float64 // or, when 0,
+	AtMost  float64
+	value   func(Row, []Row) (value float64, than string, ok bool)
+}
+
+// Outcome is a goal with the figure that was reached.
+type Outcome struct {
+	Goal   string
+	Value  float64
+	Than   string `json:",omitempty"` // the peer it is compared with
+	Met    bool
+	Missed bool // neither: it was not measured
+}
+
+// bestPeer stands for the fastest of the libraries that are not Redlatch.
+const bestPeer = ""
+
+// faster compares throughput.
+func faster(of string, factor float64, than string) Goal {
+	g := Goal{Of: of, What: "acquisitions/s as multiple of " + than + "'s", AtLeast: factor}
+	if than == bestPeer {
+		g.What = "acquisitions/s as multiple of the fastest peer's"
+	}
+	g.value = func(row Row, rows []Row) (float64, string, bool) {
+		other, ok := find(rows, than)
+		if than == bestPeer {
+			other, ok = fastest(rows)
+		}
+		return row.PerSecond / other.PerSecond, other.Peer, ok && other.PerSecond > 0
+	}
+	return g
+}
+
+// sooner compares the 99th percentile of the wait with that of the fastest peer.
+func sooner(of string, factor float64) Goal {
+	return Goal{Of: of, What: "p99 of the wait as share of the fastest peer's", AtMost: factor,
+		value: func(row Row, rows []Row) (float64, string, bool) {
+			other, ok := fastest(rows)
+			return float64(row.P99) / float64(other.P99), other.Peer, ok && other.P99 > 0
+		}}
+}
+
+func scripts(of string, most float64) Goal {
+	return Goal{Of: of, What: "EVALSHA per acquisition", AtMost: most,
+		value: func(row Row, _ []Row) (float64, string, bool) { return row.Scripts, "", row.PerSecond > 0 }}
+}
+
+func pings(of string, most float64) Goal {
+	return Goal{Of: of, What: "p50 in round trips of PING, one after the other", AtMost: most,
+		value: func(row Row, _ []Row) (float64, string, bool) { return row.Pings, "", row.Pings > 0 }}
+}
+
+func restedPings(of string, most float64) Goal {
+	return Goal{Of: of, What: "p50 in round trips of PING after a pause", AtMost: most,
+		value: func(row Row, _ []Row) (float64, string, bool) { return row.Rested, "", row.Rested > 0 }}
+}
+
+// judge compares the goals of a workload with its rows.
+func judge(goals []Goal, rows []Row) []Outcome {
+	var outcomes []Outcome
+	for _, g := range goals {
+		limit, bound := "at least", g.AtLeast
+		if g.AtLeast == 0 {
+			limit, bound = "at most", g.AtMost
+		}
+		o := Outcome{Goal: fmt.Sprintf("%s: %s, %s %.3g", g.Of, g.What, limit, bound)}
+		if row, measured := find(rows, g.Of); measured {
+			var ok bool
+			if o.Value, o.Than, ok = g.value(row, rows); ok {
+				o.Met = g.AtLeast > 0 && o.Value >= g.AtLeast || g.AtLeast == 0 && o.Value <= g.AtMost
+				o.Missed = !o.Met
+			} else {
+				o.Value = 0 // it may be infinite
+			}
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes
+}
+
+func find(rows []Row, peer string) (Row, bool) {
+	for _, row := range rows {
+		if row.Peer == peer {
+			return row, true
+		}
+	}
+	return Row{}, false
+}
+
+// fastest is the peer with the most acquisitions, without Redlatch and the bare
+// scripts.
+func fastest(rows []Row) (best Row, ok bool) {
+	for _, row := range rows {
+		if row.Rival && (!ok || row.PerSecond > best.PerSecond) {
+			best, ok = row, true
+		}
+	}
+	return best, ok
+}

@@ -1,0 +1,140 @@
+//go:build unix
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/load"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
+	"github.com/redlatch/redlatch/benchmarks/internal/redisson"
+	"github.com/redlatch/redlatch/benchmarks/internal/server"
+)
+
+// runner is one run.
+type runner struct {
+	cfg   Config
+	srv   *server.Server
+	dir   string
+	peers []peer.Peer
+	cells int // names for locks
+	done  int // steps
+	total int
+}
+
+// Run runs everything that cfg asks for, against one server. It ends with the first
+// error: figures of a lock that two hold at once are worth nothing.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	srv, err := server.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Stop()
+	dir, err := os.MkdirTemp("", "redlatch-benchmarks-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	version, err := srv.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{cfg: cfg, srv: srv, dir: dir}
+	res := &Result{Machine: machine(version), Settings: cfg}
+	if err := r.choose(res); err != nil {
+		return nil, err
+	}
+	workloads := r.workloads()
+	for _, w := range workloads {
+		r.total += len(r.participants(w)) * r.rounds(w)
+	}
+	for _, w := range workloads {
+		if w.Kind == load.Held {
+			res.Held, err = r.held(ctx, w)
+		} else {
+			var s Section
+			s, err = r.section(ctx, w)
+			res.Workloads = append(res.Workloads, s)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.step("done")
+	return res, nil
+}
+
+// choose finds the peers that are asked for and can run.
+func (r *runner) choose(res *Result) error {
+	for _, name := range r.cfg.Peers {
+		if _, ok := peer.Find(name); !ok {
+			return fmt.Errorf("there is no peer %q", name)
+		}
+	}
+	for _, p := range peer.All() {
+		if r.cfg.Peers != nil && !slices.Contains(r.cfg.Peers, p.Name) {
+			continue
+		}
+		if p.Open == nil {
+			if err := redisson.Available(r.cfg.Jar); err != nil {
+				res.LeftOut = append(res.LeftOut, fmt.Sprintf("%s: %v", p.Name, err))
+				continue
+			}
+		}
+		r.peers = append(r.peers, p)
+		res.Peers = append(res.Peers, PeerNote{Name: p.Name, Settings: p.Settings})
+	}
+	return nil
+}
+
+func (r *runner) workloads() (chosen []Workload) {
+	for _, w := range Workloads() {
+		if (r.cfg.Only == nil || r.cfg.Only.MatchString(w.Name)) && len(r.participants(w)) > 0 {
+			chosen = append(chosen, w)
+		}
+	}
+	return chosen
+}
+
+// participants are the peers that run a workload.
+func (r *runner) participants(w Workload) (peers []peer.Peer) {
+	for _, p := range r.peers {
+		switch {
+		case w.Kind == load.Held && p.Name != "redlatch":
+		case p.Special && !slices.Contains(w.Also, p.Name):
+		default:
+			peers = append(peers, p)
+		}
+	}
+	return peers
+}
+
+func (r *runner) rounds(w Workload) int {
+	if w.Kind == load.Held {
+		return 1
+	}
+	return r.cfg.Rounds
+}
+
+func (r *runner) step(what string) {
+	if r.cfg.Progress != nil {
+		r.cfg.Progress(r.done, r.total, what)
+	}
+	r.done++
+}
+
+// spec is what the processes of a workload are told, with names that no cell before
+// has used.
+func (r *runner) spec(w Workload, p peer.Peer) load.Spec {
+	r.cells++
+	return load.Spec{
+		Kind: w.Kind, Peer: p.Name, Addr: r.srv.Addr, Unchecked: p.Unsafe,
+		Name:       fmt.Sprintf("benchmark:%s:%d", w.Name, r.cells),
+		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, Hold: w.Hold,
+		Words: filepath.Join(r.dir, fmt.Sprint(r.cells)),
+	}
+}

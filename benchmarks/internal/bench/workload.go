@@ -1,0 +1,73 @@
+// Package bench runs the workloads with each peer in turn and sums up what came of
+// it.
+package bench
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/load"
+)
+
+// Workload is a row of the table: the same work for all peers.
+type Workload struct {
+	Name       string
+	Title      string
+	Kind       load.Kind
+	Processes  int
+	Goroutines int // in each process
+	OwnLocks   bool
+	Hold       time.Duration
+	Also       []string // special peers that take part
+	Goals      []Goal
+}
+
+// Workloads are those of docs/benchmarks.md.
+func Workloads() []Workload {
+	return []Workload{
+		{
+			Name: "free", Title: "lock + unlock, free lock, 1 goroutine",
+			Kind: load.Turns, Processes: 1, Goroutines: 1, OwnLocks: true,
+			Also:  []string{"evalsha-empty", "evalsha-set"},
+			Goals: []Goal{faster("redlatch", 0.95, "evalsha-empty"), faster("redlatch", 0.95, "evalsha-set")},
+		},
+		{
+			Name: "own-locks", Title: "256 goroutines, a lock each",
+			Kind: load.Turns, Processes: 1, Goroutines: 256, OwnLocks: true,
+			Also: []string{"evalsha-empty", "evalsha-set", "redlatch-pipelined"},
+			Goals: []Goal{
+				faster("redlatch", 2, "redsync"), faster("redlatch", 1, "rueidislock"),
+				faster("redlatch-pipelined", 2, "redsync"), faster("redlatch-pipelined", 1, "rueidislock"),
+			},
+		},
+		{
+			Name: "one-process", Title: "64 goroutines, one lock, one process",
+			Kind: load.Turns, Processes: 1, Goroutines: 64,
+			Goals: []Goal{
+				faster("redlatch", 2, bestPeer), sooner("redlatch", 1.0/20),
+				faster("redlatch-write-behind", 100, bestPeer),
+			},
+		},
+		{
+			Name: "processes", Title: "8 processes x 8 goroutines, one lock",
+			Kind: load.Turns, Processes: 8, Goroutines: 8,
+			Goals: []Goal{
+				faster("redlatch", 1.5, bestPeer), sooner("redlatch", 1.0/3),
+				faster("redlatch-write-behind", 10, bestPeer),
+			},
+		},
+		{
+			Name: "held-1ms", Title: "20 processes, one lock, held 1 ms",
+			Kind: load.Turns, Processes: 20, Goroutines: 1, Hold: time.Millisecond,
+			Goals: []Goal{scripts("redlatch", 3), sooner("redlatch", 1.0/3)},
+		},
+		{
+			Name: "hand-off", Title: "unlock -> another process holds",
+			Kind: load.PingPong, Processes: 2, Goroutines: 1, Hold: 7 * time.Millisecond,
+			Goals: []Goal{pings("redlatch", 2.5), restedPings("redlatch", 2.5)},
+		},
+		{
+			Name: "many-held", Title: "many held locks, renewed",
+			Kind: load.Held, Processes: 1,
+		},
+	}
+}

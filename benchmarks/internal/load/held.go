@@ -1,0 +1,123 @@
+//go:build unix
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sys/unix"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Keeping is what it costs to keep many locks. The processor time is that of the
+// process that holds them, over the window.
+type Keeping struct {
+	Locks      int
+	Period     time.Duration // of renewal: a third of the lease
+	IdleCPU    time.Duration // with no locks held, for a window as long
+	CPU        time.Duration
+	Heap       int64 // bytes for all locks together
+	Goroutines int   // more than before
+	Renewals   uint64
+	Lost       uint64
+}
+
+// keeper holds many locks. Only Redlatch is measured so: the other libraries have a
+// goroutine for each lock, or do not renew.
+type keeper struct {
+	spec       Spec
+	rdb        *redis.Client
+	locks      *reentrant.Client
+	heap       int64
+	goroutines int
+	idle       time.Duration // processor time without locks, of idleFor
+}
+
+const (
+	idleFor = time.Second
+	takers  = 64 // goroutines that take the locks
+)
+
+// openKeeper takes the locks, which is not part of what is measured.
+func openKeeper(spec Spec) (*keeper, error) {
+	k := &keeper{spec: spec, rdb: redis.NewClient(&redis.Options{Addr: spec.Addr})}
+	var err error
+	if k.locks, err = reentrant.New(k.rdb, reentrant.WithLease(spec.Lease)); err != nil {
+		return nil, err
+	}
+	if err := k.take(0, takers); err != nil { // connections and goroutines that come with the first
+		return nil, err
+	}
+	before := processorTime()
+	time.Sleep(idleFor)
+	k.idle = processorTime() - before
+	heap, goroutines := heapInUse(), runtime.NumGoroutine()
+	if err := k.take(takers, spec.Locks); err != nil {
+		return nil, err
+	}
+	k.heap, k.goroutines = heapInUse()-heap, runtime.NumGoroutine()-goroutines
+	return k, nil
+}
+
+// take takes the locks numbered from first to before end. The owner is not the
+// goroutine, since the goroutines end here and the locks stay held.
+func (k *keeper) take(first, end int) error {
+	ctx := reentrant.WithOwner(context.Background(), "keeper")
+	errs := make([]error, takers)
+	var wg sync.WaitGroup
+	for t := range takers {
+		wg.Go(func() {
+			for n := first + t; n < end && errs[t] == nil; n += takers {
+				errs[t] = k.locks.NewLock(fmt.Sprintf("%s:%d", k.spec.Name, n)).Lock(ctx)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (k *keeper) run(win Window) (Recording, error) {
+	win.Start.Sleep()
+	cpu, stats := processorTime(), k.locks.Stats()
+	win.End.Sleep()
+	used, now := processorTime()-cpu, k.locks.Stats()
+	rec := Recording{Held: &Keeping{
+		Locks:      now.Held,
+		Period:     k.spec.Lease / 3,
+		IdleCPU:    time.Duration(float64(k.idle) * win.Length().Seconds() / idleFor.Seconds()),
+		CPU:        used,
+		Heap:       k.heap,
+		Goroutines: k.goroutines,
+		Renewals:   now.Renewals - stats.Renewals,
+		Lost:       now.Losses,
+	}}
+	if now.Held != k.spec.Locks {
+		return rec, fmt.Errorf("%d locks held, want %d", now.Held, k.spec.Locks)
+	}
+	return rec, nil
+}
+
+func processorTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // it only fails for a wrong argument
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// heapInUse is what is left after a collection; the second one frees what the first
+// has only found.
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

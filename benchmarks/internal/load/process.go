@@ -1,0 +1,101 @@
+//go:build unix
+
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/clock"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
+	"github.com/redlatch/redlatch/benchmarks/internal/shared"
+)
+
+// process is one process at work.
+type process struct {
+	spec   Spec
+	client peer.Client
+	words  *shared.Words
+	win    Window
+
+	violations atomic.Int64
+}
+
+// open connects, and sends something with every connection's cost to it, so that
+// the first moment of the warm-up is not a storm of dials.
+func open(spec Spec) (*process, error) {
+	p, ok := peer.Find(spec.Peer)
+	if !ok || p.Open == nil {
+		return nil, fmt.Errorf("no Go library %q", spec.Peer)
+	}
+	words, err := shared.Map(spec.Words)
+	if err != nil {
+		return nil, err
+	}
+	client, err := p.Open(spec.Addr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	first := client.Lock(fmt.Sprintf("%s:first:%d", spec.Name, spec.Process))
+	if err := errors.Join(first.Acquire(ctx), first.Release(ctx)); err != nil {
+		return nil, fmt.Errorf("first lock: %w", err)
+	}
+	return &process{spec: spec, client: client, words: words}, nil
+}
+
+// worker is one goroutine at work.
+type worker func(ctx context.Context, goroutine int) (Served, error)
+
+// run has all goroutines work until the window ends. Those that wait then are called
+// back by ctx, which has no deadline: some libraries shorten a lease to fit it.
+func (p *process) run(win Window) (Recording, error) {
+	p.win = win
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	defer time.AfterFunc(win.End.Until(), cancel).Stop()
+
+	var rec Recording
+	var work worker
+	switch p.spec.Kind {
+	case Turns:
+		work = p.turns
+	case PingPong:
+		work = func(ctx context.Context, _ int) (served Served, err error) {
+			served, rec.Handoffs, err = p.pingPong(ctx)
+			return served, err
+		}
+	default:
+		return rec, fmt.Errorf("no work of kind %q", p.spec.Kind)
+	}
+
+	rec.Goroutines = make([]Served, p.spec.Goroutines)
+	errs := make([]error, p.spec.Goroutines)
+	var wg sync.WaitGroup
+	for i := range p.spec.Goroutines {
+		wg.Go(func() { rec.Goroutines[i], errs[i] = work(ctx, i) })
+	}
+	wg.Wait()
+	rec.Violations = int(p.violations.Load())
+	return rec, errors.Join(errs...)
+}
+
+// acquire returns when the lock was granted; over is true when the window ended
+// first, which is no error.
+func (p *process) acquire(ctx context.Context, l peer.Lock) (got clock.Instant, over bool, err error) {
+	err = l.Acquire(ctx)
+	got = clock.Now()
+	if err != nil && ctx.Err() != nil {
+		return got, true, nil
+	}
+	return got, false, err
+}
+
+// release gives the lock back, also when the window has ended. go-redis' timeouts
+// bound it.
+func release(l peer.Lock) error { return l.Release(context.Background()) }

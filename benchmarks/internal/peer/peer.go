@@ -1,0 +1,54 @@
+// Package peer has the lock libraries that are measured, behind one interface.
+package peer
+
+import "context"
+
+// Peer is a library with its settings.
+type Peer struct {
+	Name string
+	// Settings says in a sentence how it was set up: the defaults unless that makes
+	// the comparison pointless.
+	Settings string
+	// Ours is set for Redlatch: the others are what it is compared with.
+	Ours bool
+	// Special peers run only in workloads that ask for them.
+	Special bool
+	// Unsafe peers exclude nobody: there is no lock to check.
+	Unsafe bool
+	// Open connects to Redis. It is nil for a peer that is not a Go program.
+	Open func(addr string) (Client, error)
+}
+
+// Client is what a process of an application has of a library: one connection pool
+// for all its goroutines, as each library recommends.
+type Client interface {
+	// Lock makes a lock for one goroutine.
+	Lock(name string) Lock
+	Close() error
+}
+
+// Lock is a lock as one goroutine uses it.
+type Lock interface {
+	// Acquire waits until the lock is held, or ctx ends.
+	Acquire(ctx context.Context) error
+	Release(ctx context.Context) error
+}
+
+// All are the peers in the order of the tables.
+func All() []Peer {
+	peers := []Peer{bareEmpty, bareSet, redsyncPeer, redislockPeer, rueidislockPeer, Redisson}
+	for _, v := range variants {
+		peers = append(peers, v.peer())
+	}
+	return peers
+}
+
+// Find is the peer of that name.
+func Find(name string) (Peer, bool) {
+	for _, p := range All() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Peer{}, false
+}

@@ -1,0 +1,89 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/bench"
+	"github.com/redlatch/redlatch/benchmarks/internal/load"
+	"github.com/redlatch/redlatch/benchmarks/internal/report"
+)
+
+// TestMain makes the test's program fit to be run again as one of the processes.
+func TestMain(m *testing.M) {
+	load.Child()
+	os.Exit(m.Run())
+}
+
+// TestSmoke runs every workload with every peer that is there for a moment.
+func TestSmoke(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("REDLATCH_REQUIRE_REDIS") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("%v: install Redis", err)
+	}
+	o, err := parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := o.config
+	c.For, c.Warm, c.WarmJVM, c.Rounds = 100*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond, 1
+	c.Locks, c.Lease = 1000, 900*time.Millisecond
+	c.Progress = func(_, _ int, what string) { t.Log(what) }
+	if testing.Short() {
+		c.Jar = "" // twenty JVMs take a while to start
+	}
+	res, err := bench.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkResult(t, res)
+
+	var tables bytes.Buffer
+	report.Print(&tables, res)
+	t.Logf("\n%s", tables.String())
+	dir := t.TempDir()
+	file := filepath.Join(dir, "result.json")
+	if err := report.WriteJSON(file, res); err != nil {
+		t.Fatal(err)
+	}
+	again, err := report.ReadJSON(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var same bytes.Buffer
+	if report.Print(&same, again); same.String() != tables.String() {
+		t.Errorf("the tables are others when they come from JSON:\n%s", same.String())
+	}
+	if err := report.Plot(dir, again); err != nil {
+		t.Fatal(err)
+	}
+	if plots, _ := filepath.Glob(filepath.Join(dir, "*.svg")); len(plots) != len(res.Workloads) {
+		t.Errorf("%d plots of %d workloads", len(plots), len(res.Workloads))
+	}
+}
+
+// checkResult wants something counted for Redlatch in every workload; the
+// others may well get nothing in so short a time.
+func checkResult(t *testing.T, res *bench.Result) {
+	if got, want := len(res.Workloads)+1, len(bench.Workloads()); got != want {
+		t.Errorf("%d workloads, want %d", got, want)
+	}
+	for _, s := range res.Workloads {
+		for _, row := range s.Rows {
+			if row.Peer == "redlatch" && (row.PerSecond == 0 || row.P50 == 0 || row.Scripts == 0) {
+				t.Errorf("%s: redlatch: %+v", s.Name, row)
+			}
+		}
+	}
+	if h := res.Held; h == nil || h.Renewals == 0 || h.Pings == 0 || h.Lost != 0 {
+		t.Errorf("held locks: %+v", res.Held)
+	}
+}
