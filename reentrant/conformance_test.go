@@ -438,33 +438,11 @@ func TestHoldIsReleasedOnce(t *testing.T) {
 
 func TestExclusion(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
-		const clients, goroutines, rounds = 4, 4, 50
-		var number int // guarded by the lock: the race detector watches too
-		var group sync.WaitGroup
 		var all []*reentrant.Client
-		for range clients {
-			c := newClient(t, b.client())
-			all = append(all, c)
-			for range goroutines {
-				group.Go(func() {
-					l := c.NewLock("number")
-					for range rounds {
-						if err := l.Lock(t.Context()); err != nil {
-							t.Error(err)
-							return
-						}
-						number++
-						if err := l.Unlock(t.Context()); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
+		for range 4 {
+			all = append(all, newClient(t, b.client()))
 		}
-		group.Wait()
-		if number != clients*goroutines*rounds {
-			t.Errorf("counted to %d", number)
-		}
+		contend(t, "number", all, 4, 50)
 		rdb := b.client()
 		redistest.Eventually(t, 5*time.Second, "every key of ours to be gone or to have a TTL", func() bool {
 			keys, err := rdb.Keys(t.Context(), "*").Result()

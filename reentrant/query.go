@@ -78,7 +78,7 @@ func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 
 // TTL returns the time until the lock expires in Redis unless it is renewed,
 // whoever holds it; 0 when it is free, and a negative value when the key has no
-// TTL, which no client of Redlatch or Redisson leaves behind.
+// TTL, as somebody other than a lock's client may have left it.
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	state, err := l.inspect(ctx)
 	return state.TTL, err

@@ -13,15 +13,14 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// contend has several Clients count under one lock, and says how long it took at
-// the most for a freed lock to reach somebody.
-func contend(t *testing.T, name string, clients []*reentrant.Client) {
+// contend has goroutines of several Clients count under one lock. The number is
+// guarded by the lock alone, so the race detector watches as well.
+func contend(t *testing.T, name string, clients []*reentrant.Client, goroutines, rounds int) {
 	t.Helper()
-	const rounds = 25
 	var number int // guarded by the lock
 	var group sync.WaitGroup
 	for _, c := range clients {
-		for range 3 {
+		for range goroutines {
 			group.Go(func() {
 				l := c.NewLock(name)
 				for range rounds {
@@ -38,7 +37,7 @@ func contend(t *testing.T, name string, clients []*reentrant.Client) {
 		}
 	}
 	group.Wait()
-	if want := 3 * rounds * len(clients); number != want {
+	if want := goroutines * rounds * len(clients); number != want {
 		t.Errorf("counted to %d, want %d", number, want)
 	}
 }
@@ -51,9 +50,9 @@ func TestCluster(t *testing.T) {
 	}
 	// Names in many slots, so that every node has some.
 	for i := range 12 {
-		contend(t, fmt.Sprintf("order-%d", i), clients)
+		contend(t, fmt.Sprintf("order-%d", i), clients, 3, 25)
 	}
-	contend(t, "order:{tag}:1", clients)
+	contend(t, "order:{tag}:1", clients, 3, 25)
 
 	// Held in many slots beyond the lease: the watchdog renews slot by slot.
 	var holds []*reentrant.Hold
@@ -75,7 +74,7 @@ func TestSentinel(t *testing.T) {
 	sentinel := redistest.StartSentinel(t)
 	contend(t, "order", []*reentrant.Client{
 		newClient(t, sentinel.Client(t)), newClient(t, sentinel.Client(t)),
-	})
+	}, 3, 25)
 }
 
 func TestReplicaAcks(t *testing.T) {
@@ -90,7 +89,7 @@ func TestReplicaAcks(t *testing.T) {
 	l := c.NewLock("order")
 	must(t, l.Lock(ctx))
 	must(t, l.Unlock(ctx))
-	contend(t, "order", []*reentrant.Client{c})
+	contend(t, "order", []*reentrant.Client{c}, 3, 25)
 
 	replica.Stop()
 	defer replica.Continue()
