@@ -5,6 +5,8 @@
 //     the redis client you give it. Lock, TryLock and Unlock have the shape that
 //     Redisson's users know; Acquire and Do return or run a hold whose ctx ends when
 //     the lock is lost.
+//   - [github.com/redlatch/redlatch/multilock] joins locks of several servers, or of
+//     several names: held when all are, or when more than half are.
 //   - [github.com/redlatch/redlatch/watchdog] renews all locks that a Client holds,
 //     from one goroutine, in batches, and says when one is lost.
 //   - [github.com/redlatch/redlatch/pubsub] shares one subscription connection among

@@ -48,7 +48,7 @@ func TestUserWithoutPexpire(t *testing.T) {
 			wantRefused(t, "transfer", err)
 			_, err = lua.Count{Owner: "a:1", Count: 3, Lease: time.Hour, Order: a.next()}.Run(ctx, a.p, &a.keys)
 			wantRefused(t, "count", err)
-			all, err := lua.Renew(ctx, a.p, []string{name}, []string{"a:1"}, time.Hour)
+			all, err := lua.Renew(ctx, a.p, []lua.Tenant{{Lock: name, Owner: "a:1"}}, time.Hour)
 			wantRefused(t, "renew", err)
 			if len(all) != 1 || all[0] != lua.Refused {
 				t.Fatal(all)
@@ -73,7 +73,7 @@ func TestUserWithoutPublish(t *testing.T) {
 			onReal(t, func(t *testing.T, r *rig) {
 				a, b, c := r.as(t, "a", rules...), r.client("b"), r.client("c")
 				r.queue(t, a, b)
-				sub := listen(t, r, b.keys.Own, a.keys.Channel)
+				sub := listen(t, r, b.keys.Own(), a.keys.Channel())
 				wantVerdict(t, "release", first(a.release(t, "1", lua.Order{})), lua.Done)
 				sub.wantNothing(t, r)
 				wantVerdict(t, "acquire", c.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
@@ -94,12 +94,12 @@ func TestUserOfOneLock(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		k := lua.KeysOf(name, "a")
-		rules := []any{"+@all", "resetchannels", "&" + k.Channel, "&" + k.Listeners, "&" + k.Own}
-		for _, key := range []string{k.Lock, k.Epoch, k.Turn, k.Waiters, k.Token} {
+		rules := []any{"+@all", "resetchannels", "&" + k.Channel(), "&" + k.Listeners(), "&" + k.Own()}
+		for _, key := range []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token()} {
 			rules = append(rules, "~"+key)
 		}
 		a := r.as(t, "a", rules...)
-		listen(t, r, k.Own)
+		listen(t, r, k.Own())
 		r.real.Do(t, "ACL", "LOG", "RESET")
 		r.everyCommand(t, a, lua.Order{})
 		r.everyCommand(t, a, a.marked())

@@ -16,9 +16,9 @@
 -- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so
 --                  that the lock is not kept for Redisson any more
 --
--- Replies {1, token} granted; {0, ttl, holder, since, rank} busy: ttl in ms, -1
--- without one, holder '' while the free lock is kept for somebody, rank how many
--- registered clients came before; {-1} stale.
+-- Replies 1 granted, with fencing {1, token}; {0, ttl, holder, since, rank} busy: ttl in ms, -1
+-- without one, holder '' while the free lock is kept for a client that was woken and '*'
+-- while it is kept for Redisson, rank how many registered clients came before; {-1} stale.
 --
 -- Twice: the second run finds the owner's field and grants again, with a higher
 -- token. Late: stale, once a later command has set the epoch.
@@ -27,12 +27,12 @@ local lock, epoch, turn, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local client, since = ARGV[5], tonumber(ARGV[7])
 
-local ttl = redis.call('PTTL', lock) -- -2: no key
--- A key of another type fails at the GETs, before anything is written. (MGET takes
--- any type for none.) In most runs there is no key at all, which one look tells.
-local count = ttl ~= -2 and redis.call('HGET', lock, owner)
-local marks = {}
-if redis.call('EXISTS', epoch, turn) > 0 then
+local ttl, count, marks = -2, false, {} -- -2: no key
+-- In most runs there is no key at all, which one look tells. A key of another type
+-- fails here, before anything is written. (MGET takes any type for none.)
+if redis.call('EXISTS', lock, epoch, turn) > 0 then
+  ttl = redis.call('PTTL', lock)
+  count = ttl ~= -2 and redis.call('HGET', lock, owner)
   marks = {redis.call('GET', epoch), redis.call('GET', turn)}
 end
 if marks[1] and tonumber(marks[1]) > number then
@@ -51,6 +51,7 @@ if not count then
     end
   elseif marks[2] and marks[2] ~= client and not (marks[2] == '*' and ARGV[8] == '1') then
     ttl = redis.call('PTTL', turn)
+    holder = marks[2] == '*' and '*' or ''
   end
   if ttl ~= -2 then
     local rank = 0
@@ -90,4 +91,4 @@ end
 if since ~= 0 then
   redis.pcall('ZREM', waiters, client)
 end
-return {1, issued}
+return token and {1, issued} or 1

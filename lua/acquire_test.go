@@ -64,7 +64,7 @@ func TestAcquireTwice(t *testing.T) {
 		})
 		wantVerdict(t, "acquire", a.acquire(t, lua.Acquire{Owner: "1", Order: a.marked()}).Verdict, lua.Done)
 		r.wantHeld(t, "a:1", "1")
-		r.wantTTL(t, a.keys.Epoch, lease)
+		r.wantTTL(t, a.keys.Epoch(), lease)
 	})
 }
 
@@ -93,13 +93,13 @@ func TestEpochEnds(t *testing.T) {
 		late := lua.Acquire{Owner: "1", Order: a.next()}
 		o := a.marked()
 		a.release(t, "1", o)
-		if got := r.rdb.Get(t.Context(), a.keys.Epoch).Val(); got != "2" {
+		if got := r.rdb.Get(t.Context(), a.keys.Epoch()).Val(); got != "2" {
 			t.Fatalf("epoch %q", got)
 		}
-		r.wantTTL(t, a.keys.Epoch, o.Epoch)
+		r.wantTTL(t, a.keys.Epoch(), o.Epoch)
 		// The command that has set the epoch is not stale itself when resent.
 		wantVerdict(t, "release", first(a.release(t, "1", o)), lua.NotHeld)
-		r.expire(t, a.keys.Epoch)
+		r.expire(t, a.keys.Epoch())
 		wantVerdict(t, "acquire after the epoch", a.acquire(t, late).Verdict, lua.Done)
 	})
 }

@@ -85,7 +85,7 @@ func (c *client) release(t *testing.T, who string, o lua.Order) (lua.Verdict, bo
 
 func (c *client) transfer(t *testing.T, cmd lua.Transfer) lua.Granted {
 	t.Helper()
-	cmd.From, cmd.To, cmd.Order, cmd.Counted = c.owner(cmd.From), c.owner(cmd.To), c.order(cmd.Order), c.wake.Counted
+	cmd.From, cmd.To, cmd.Order, cmd.Wake = c.owner(cmd.From), c.owner(cmd.To), c.order(cmd.Order), c.wake
 	if cmd.Lease == 0 {
 		cmd.Lease = lease
 	}
@@ -98,7 +98,7 @@ func (c *client) transfer(t *testing.T, cmd lua.Transfer) lua.Granted {
 
 func (c *client) renew(t *testing.T, who string, lease time.Duration) lua.Renewal {
 	t.Helper()
-	all, err := lua.Renew(t.Context(), c.p, []string{c.keys.Lock}, []string{c.owner(who)}, lease)
+	all, err := lua.Renew(t.Context(), c.p, []lua.Tenant{{Lock: c.keys.Lock, Owner: c.owner(who)}}, lease)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("renew: %v, %v", all, err)
 	}

@@ -68,7 +68,7 @@ func TestCountNotHeld(t *testing.T) {
 		})
 		wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2, Order: a.marked()}).Verdict, lua.NotHeld)
 		r.wantHeld(t, "b:1", "1")
-		r.wantTTL(t, a.keys.Epoch, lease) // the epoch counts also when nothing was held
+		r.wantTTL(t, a.keys.Epoch(), lease) // the epoch counts also when nothing was held
 	})
 }
 

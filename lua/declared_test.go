@@ -11,7 +11,7 @@ var (
 	call       = regexp.MustCompile(`redis\.p?call\(([^()]*(?:\([^()]*\)[^()]*)*)\)`)
 	assignment = regexp.MustCompile(`(?m)^local ([\w, ]+) = (.+)$`)
 	parameters = regexp.MustCompile(`local function \w+\(([\w, ]+)\)`)
-	helper     = regexp.MustCompile(`\b(wake|raise)\(([^)]*)\)`)
+	helper     = regexp.MustCompile(`\b(wake|wake_strangers|raise)\(([^)]*)\)`)
 	element    = regexp.MustCompile(`^KEYS\[\d\]$`)
 )
 
@@ -74,7 +74,7 @@ func TestFilesUseDeclaredKeysOnly(t *testing.T) {
 		}
 		for _, m := range helper.FindAllStringSubmatch(s.body, -1) {
 			args, keys := strings.Split(m[2], ", "), 2
-			if m[1] == "raise" {
+			if m[1] != "wake" {
 				keys = 1
 			}
 			if slices.ContainsFunc(args[:keys], func(a string) bool { return !isKey(a) }) {

@@ -26,7 +26,7 @@ func TestTokensRise(t *testing.T) {
 		var last int64
 		for range 5 {
 			last = a.take(t, last)
-			if got := r.rdb.Get(t.Context(), a.keys.Token).Val(); got != decimal(last) {
+			if got := r.rdb.Get(t.Context(), a.keys.Token()).Val(); got != decimal(last) {
 				t.Fatalf("the counter is %q, the token %d", got, last)
 			}
 			// A field that is there may be from a hold that was lost, whose token
@@ -37,9 +37,9 @@ func TestTokensRise(t *testing.T) {
 					t.Fatalf("%+v", g)
 				}
 			})
-			counter := r.rdb.Get(t.Context(), a.keys.Token).Val()
+			counter := r.rdb.Get(t.Context(), a.keys.Token()).Val()
 			a.count(t, lua.Count{Owner: "1", Count: 2})
-			if got := r.rdb.Get(t.Context(), a.keys.Token).Val(); got != counter {
+			if got := r.rdb.Get(t.Context(), a.keys.Token()).Val(); got != counter {
 				t.Fatal("re-entry has raised the counter")
 			}
 			cmd := lua.Transfer{From: "1", To: "2", Fencing: true, Order: a.next()}
@@ -55,7 +55,7 @@ func TestTokensRise(t *testing.T) {
 			a.release(t, "2", lua.Order{})
 			a, b = b, a
 		}
-		if ttl := r.rdb.PTTL(t.Context(), a.keys.Token).Val(); ttl != -1 {
+		if ttl := r.rdb.PTTL(t.Context(), a.keys.Token()).Val(); ttl != -1 {
 			t.Fatalf("the counter ends in %v", ttl)
 		}
 	})
@@ -69,7 +69,7 @@ func TestTokensRiseWithoutCounter(t *testing.T) {
 		for range 3 {
 			last = a.take(t, last)
 			a.release(t, "1", lua.Order{})
-			r.rdb.Del(t.Context(), a.keys.Token)
+			r.rdb.Del(t.Context(), a.keys.Token())
 		}
 		if off := time.Since(time.UnixMicro(last)).Abs(); off > within {
 			t.Fatalf("the token is %v off the clock", off)
@@ -82,7 +82,7 @@ func TestTokensRiseAheadOfClock(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		ahead := time.Now().Add(24 * time.Hour).UnixMicro()
-		r.rdb.Set(t.Context(), a.keys.Token, ahead, 0)
+		r.rdb.Set(t.Context(), a.keys.Token(), ahead, 0)
 		for i := range int64(3) {
 			if got := a.take(t, 0); got != ahead+1+i {
 				t.Fatalf("token %d, want %d", got, ahead+1+i)
@@ -96,12 +96,12 @@ func TestTokensRiseAheadOfClock(t *testing.T) {
 func TestTokensRiseBesideRedisson(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
-		last := r.rdb.Incr(t.Context(), a.keys.Token).Val()
+		last := r.rdb.Incr(t.Context(), a.keys.Token()).Val()
 		for range 3 {
 			last = a.take(t, last)
 			a.release(t, "1", lua.Order{})
 			for range 2 {
-				java := r.rdb.Incr(t.Context(), a.keys.Token)
+				java := r.rdb.Incr(t.Context(), a.keys.Token())
 				if java.Err() != nil || java.Val() <= last {
 					t.Fatalf("INCR: %d after %d, %v", java.Val(), last, java.Err())
 				}
@@ -116,7 +116,7 @@ func TestTokensRiseBesideRedisson(t *testing.T) {
 func TestTokensEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
-		r.rdb.Set(t.Context(), a.keys.Token, int64(1<<53-2), 0)
+		r.rdb.Set(t.Context(), a.keys.Token(), int64(1<<53-2), 0)
 		for _, want := range []int64{1<<53 - 1, 1 << 53} {
 			if got := a.take(t, 0); got != want {
 				t.Fatalf("token %d, want %d", got, want)
@@ -130,7 +130,7 @@ func TestTokensEnd(t *testing.T) {
 func TestTokenUnreadable(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
-		r.foreign(t, a.keys.Token, "SET", a.keys.Token, "x")
+		r.foreign(t, a.keys.Token(), "SET", a.keys.Token(), "x")
 		r.unchanged(t, func() {
 			g, err := a.fill(lua.Acquire{Owner: "1", Fencing: true}).Run(t.Context(), r.rdb, &a.keys)
 			if err == nil || lua.Unknown(err) {
@@ -145,7 +145,7 @@ func TestNoFencingNoCounter(t *testing.T) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		a.transfer(t, lua.Transfer{From: "1", To: "2"})
-		if err := r.rdb.Get(t.Context(), a.keys.Token).Err(); err != redis.Nil {
+		if err := r.rdb.Get(t.Context(), a.keys.Token()).Err(); err != redis.Nil {
 			t.Fatal(err)
 		}
 	})

@@ -96,12 +96,13 @@ func TestFilesDocumentTheirArguments(t *testing.T) {
 func argvLast(names []string) []string {
 	var out []string
 	for _, n := range names {
-		out = append(out, tens.ReplaceAllString(strings.Replace(n, "ARGV", "xARGV", 1), "[~$1]"))
+		n = strings.TrimSuffix(strings.Replace(n, "ARGV", "xARGV", 1), "]") // a]b is before a+
+		out = append(out, tens.ReplaceAllString(n, "[~$1"))
 	}
 	return out
 }
 
-var tens = regexp.MustCompile(`\[(\d\d)\]`)
+var tens = regexp.MustCompile(`\[(\d\d)$`)
 
 // The scripts parse, on each server and as they are.
 func TestFilesParse(t *testing.T) {

@@ -5,7 +5,7 @@
 -- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
 -- ARGV[1] channel  of the lock
 -- ARGV[2] listeners  channel of the Go clients that wait
--- ARGV[3] publish  PUBLISH or SPUBLISH
+-- ARGV[3] publish  PUBLISH; or SPUBLISH, if the node has it
 -- ARGV[4] pause    ms that the free lock is kept for the woken client
 -- ARGV[5] yield    ms that it is kept for waiters of Redisson instead
 -- ARGV[6] counted  1: PUBLISH and PUBSUB count all subscribers

@@ -29,10 +29,10 @@ func TestForceWakes(t *testing.T) {
 		a, b := r.client("a"), r.client("b")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		b.wait(t, 0)
-		sub := listen(t, r, b.keys.Own, b.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), b.keys.Channel())
 		a.force(t)
-		sub.want(t, b.keys.Own, "0")
-		sub.want(t, b.keys.Channel, "-0")
+		sub.want(t, b.keys.Own(), "0")
+		sub.want(t, b.keys.Channel(), "-0")
 		r.unchanged(t, func() { // the second leaves the woken client its turn
 			a.force(t)
 			sub.wantNothing(t, r)

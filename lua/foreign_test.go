@@ -50,7 +50,7 @@ func TestForeignLock(t *testing.T) {
 func TestForeignBeside(t *testing.T) {
 	k := lua.KeysOf(name, "a")
 	for what, key := range map[string]string{
-		"epoch": k.Epoch, "turn": k.Turn, "waiters": k.Waiters, "token": k.Token,
+		"epoch": k.Epoch(), "turn": k.Turn(), "waiters": k.Waiters(), "token": k.Token(),
 	} {
 		t.Run(what, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, r *rig) {
@@ -123,7 +123,7 @@ func TestTransferBesideForeign(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		r.foreign(t, a.keys.Waiters, "RPUSH", a.keys.Waiters, "x", "y")
+		r.foreign(t, a.keys.Waiters(), "RPUSH", a.keys.Waiters(), "x", "y")
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g != (lua.Granted{Verdict: lua.Done}) {
 			t.Fatalf("%+v", g)
 		}
@@ -136,11 +136,11 @@ func TestReleaseBesideForeign(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		r.foreign(t, a.keys.Waiters, "RPUSH", a.keys.Waiters, "x", "y")
-		r.foreign(t, a.keys.Turn, "RPUSH", a.keys.Turn, "x", "y")
-		sub := listen(t, r, a.keys.Channel)
+		r.foreign(t, a.keys.Waiters(), "RPUSH", a.keys.Waiters(), "x", "y")
+		r.foreign(t, a.keys.Turn(), "RPUSH", a.keys.Turn(), "x", "y")
+		sub := listen(t, r, a.keys.Channel())
 		wantVerdict(t, "release", first(a.release(t, "1", lua.Order{})), lua.Done)
 		r.wantFree(t)
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, a.keys.Channel(), "-0")
 	})
 }

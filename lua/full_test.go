@@ -61,7 +61,7 @@ func TestFullLetsGo(t *testing.T) {
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b, c)
-		sub := listen(t, r, b.keys.Own, c.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
 		r.full(t)
 		if got := a.renew(t, "1", time.Hour); got != lua.Renewed {
 			t.Fatalf("renew: %d", got)
@@ -72,11 +72,11 @@ func TestFullLetsGo(t *testing.T) {
 			t.Fatalf("release: %d, epoch set: %v", v, set)
 		}
 		r.wantFree(t)
-		sub.want(t, b.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, b.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
 		b.leave(t)
-		sub.want(t, c.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, c.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
 	})
 }
 

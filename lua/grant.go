@@ -32,13 +32,14 @@ type Granted struct {
 	Verdict Verdict
 	Token   int64         // with fencing
 	TTL     time.Duration // of the lock when Busy; NoTTL when it has none
-	Holder  string        // when Busy; empty while a free lock is kept for a client that was woken
+	Holder  string        // when Busy; empty while a free lock is kept
+	Yielded bool          // when Busy: the free lock is kept for Redisson
 	Since   int64         // arrival in the registry, for the next Acquire
 	Rank    int           // how many registered clients came before
 
 	// From Transfer.
 	Others    int // clients in the registry of waiters
-	Strangers int // clients of Redisson that wait, if they could be counted
+	Strangers int // clients of Redisson that wait; -1 if they cannot be counted
 }
 
 // Verdict is what a script made of a command.
@@ -56,9 +57,9 @@ const NoTTL = time.Duration(-1)
 
 // Run sends the command.
 func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	keys := []string{k.Lock, k.Epoch, k.Turn, k.Waiters}
+	keys := []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters()}
 	if a.Fencing {
-		keys = append(keys, k.Token)
+		keys = append(keys, k.Token())
 	}
 	r, err := acquireScript.run(ctx, p, keys,
 		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson))
@@ -69,7 +70,11 @@ func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error)
 	case 1:
 		return Granted{Verdict: Done, Token: number(r, 1)}, nil
 	case 0:
-		return Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3), Rank: int(number(r, 4))}, nil
+		g := Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3), Rank: int(number(r, 4))}
+		if g.Holder == "*" {
+			g.Holder, g.Yielded = "", true
+		}
+		return g, nil
 	default:
 		return Granted{Verdict: Stale}, nil
 	}
@@ -81,17 +86,17 @@ type Transfer struct {
 	Lease    time.Duration // of To
 	Order    Order
 	Fencing  bool
-	Counted  bool // as in Wake
+	Wake     Wake // how waiters are told; of that, how Redisson's are counted
 }
 
 // Run sends the command.
 func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	keys := []string{k.Lock, k.Epoch, k.Waiters}
+	keys := []string{k.Lock, k.Epoch(), k.Waiters()}
 	if t.Fencing {
-		keys = append(keys, k.Token)
+		keys = append(keys, k.Token())
 	}
 	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch),
-		k.Channel, k.Listeners, flag(t.Counted))
+		k.Channel(), k.Listeners(), t.Wake.Publish, flag(t.Wake.Counted))
 	if err != nil {
 		return Granted{}, err
 	}
@@ -108,7 +113,7 @@ type Count struct {
 
 // Run sends the command.
 func (c Count) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	r, err := countScript.run(ctx, p, []string{k.Lock, k.Epoch},
+	r, err := countScript.run(ctx, p, []string{k.Lock, k.Epoch()},
 		c.Owner, c.Count, ms(c.Lease), c.Order.Number, ms(c.Order.Epoch))
 	if err != nil {
 		return Granted{}, err

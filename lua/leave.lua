@@ -7,7 +7,7 @@
 -- ARGV[1] client   id of the client
 -- ARGV[2] channel  of the lock
 -- ARGV[3] listeners  channel of the Go clients that wait
--- ARGV[4] publish  PUBLISH or SPUBLISH
+-- ARGV[4] publish  PUBLISH; or SPUBLISH, if the node has it
 -- ARGV[5] pause    ms that the free lock is kept for the woken client
 -- ARGV[6] yield    ms that it is kept for waiters of Redisson instead
 -- ARGV[7] counted  1: PUBLISH and PUBSUB count all subscribers

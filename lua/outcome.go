@@ -46,6 +46,9 @@ func Retryable(err error) bool {
 // ForeignKey reports whether Redis refused because the key holds something that
 // is not a lock.
 func ForeignKey(err error) bool {
+	if err == nil {
+		return false
+	}
 	var reply redis.Error
 	return errors.As(err, &reply) && says(reply, "WRONGTYPE")
 }

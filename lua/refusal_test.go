@@ -51,7 +51,7 @@ func (r *rig) wantRefusals(t *testing.T, a *client, code string) {
 	}
 	_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
 	want("force", err)
-	all, err := lua.Renew(ctx, r.rdb, []string{name}, []string{"a:1"}, 2*lease)
+	all, err := lua.Renew(ctx, r.rdb, []lua.Tenant{{Lock: name, Owner: "a:1"}}, 2*lease)
 	if err == nil || len(all) != 1 || all[0] != lua.Refused {
 		t.Errorf("renew: %v, %v", all, err)
 	}

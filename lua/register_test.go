@@ -29,11 +29,11 @@ func TestRegister(t *testing.T) {
 		if off := time.Since(time.UnixMicro(since)).Abs(); off > within {
 			t.Fatalf("arrived %v off", off)
 		}
-		score := r.rdb.ZScore(t.Context(), b.keys.Waiters, "b").Val()
+		score := r.rdb.ZScore(t.Context(), b.keys.Waiters(), "b").Val()
 		if int64(score) != since {
 			t.Fatalf("registered with %f, replied %d", score, since)
 		}
-		r.wantTTL(t, b.keys.Waiters, lease)
+		r.wantTTL(t, b.keys.Waiters(), lease)
 		r.wantHeld(t, "a:1", "1")
 	})
 }
@@ -63,7 +63,7 @@ func TestRegisterAgainWithSince(t *testing.T) {
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		since := b.wait(t, 0)
 		c.wait(t, since+1)
-		r.rdb.ZRem(t.Context(), b.keys.Waiters, "b")
+		r.rdb.ZRem(t.Context(), b.keys.Waiters(), "b")
 		b.wait(t, since)
 		if got := r.waiters(t); !slices.Equal(got, []string{"b", "c"}) {
 			t.Fatalf("waiters %v", got)
@@ -93,7 +93,7 @@ func TestRegistryTTL(t *testing.T) {
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		b.wait(t, 0)
 		c.acquire(t, lua.Acquire{Owner: "1", Register: time.Hour})
-		r.wantTTL(t, a.keys.Waiters, time.Hour)
+		r.wantTTL(t, a.keys.Waiters(), time.Hour)
 	})
 }
 
@@ -109,7 +109,7 @@ func TestMaybeRegistered(t *testing.T) {
 			t.Fatalf("%+v, registered since %d", g, since)
 		}
 		a.release(t, "1", lua.Order{})
-		r.rdb.ZAdd(t.Context(), b.keys.Waiters, redis.Z{Score: 1, Member: "b"})
+		r.rdb.ZAdd(t.Context(), b.keys.Waiters(), redis.Z{Score: 1, Member: "b"})
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1", Since: lua.MaybeRegistered}).Verdict, lua.Done)
 		if got := r.waiters(t); len(got) != 0 {
 			t.Fatalf("waiters %v", got)

@@ -7,15 +7,15 @@ import (
 
 // Wake says how a script that frees a lock wakes the next waiter.
 type Wake struct {
-	Publish string        // PUBLISH or SPUBLISH
+	Publish string        // PUBLISH; or SPUBLISH, which becomes PUBLISH at a node without sharded pub/sub
 	Pause   time.Duration // the free lock is kept for the woken client so long
 	Yield   time.Duration // or for clients of Redisson, if any wait
-	Counted bool          // PUBLISH and PUBSUB count all subscribers; in a cluster they count one node's
+	Counted bool          // the command and PUBSUB count all subscribers, as PUBLISH does not in a cluster
 }
 
 // args are the last arguments of every script that wakes.
 func (w Wake) args(k *Keys, first ...any) []any {
-	return append(first, k.Channel, k.Listeners, w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
+	return append(first, k.Channel(), k.Listeners(), w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
 }
 
 func flag(set bool) int {
@@ -35,24 +35,25 @@ type Release struct {
 // Run sends the command. epochSet is false when Redis, being full, could not
 // remember the epoch that was asked for.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
-	reply, err := releaseScript.run(ctx, p, []string{k.Lock, k.Epoch, k.Turn, k.Waiters},
+	reply, err := releaseScript.run(ctx, p, []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters()},
 		r.Wake.args(k, r.Owner, r.Order.Number, ms(r.Order.Epoch))...)
 	if err != nil {
 		return 0, false, err
 	}
-	return verdict(number(reply, 0)), number(reply, 1) == 1, nil
+	v = verdict(number(reply, 0))
+	return v, r.Order.Epoch > 0 && v != Stale && number(reply, 1) == 0, nil
 }
 
 // Leave takes a client out of the registry of waiters and passes on a wake-up
 // that it was given.
 func Leave(ctx context.Context, p Processor, k *Keys, client string, w Wake) error {
-	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters}, w.args(k, client)...)
+	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, k.Turn(), k.Waiters()}, w.args(k, client)...)
 	return err
 }
 
 // Force frees the lock whoever holds it and reports whether anybody did.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, k.Turn, k.Waiters}, w.args(k)...)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, k.Turn(), k.Waiters()}, w.args(k)...)
 	return freed == 1, err
 }
 

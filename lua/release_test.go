@@ -36,7 +36,7 @@ func TestReleaseSetsEpoch(t *testing.T) {
 			if v != want || !set {
 				t.Fatal(v, set)
 			}
-			r.wantTTL(t, a.keys.Epoch, lease)
+			r.wantTTL(t, a.keys.Epoch(), lease)
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestReleaseKeepsOtherFields(t *testing.T) {
 		a, b := r.client("a"), r.client("b")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		b.wait(t, 0)
-		sub := listen(t, r, b.keys.Own, b.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), b.keys.Channel())
 		r.rdb.HSet(t.Context(), name, "mode", "x")
 		wantVerdict(t, "release", first(a.release(t, "1", lua.Order{})), lua.Done)
 		r.wantHeld(t, "mode", "x")

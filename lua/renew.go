@@ -15,14 +15,20 @@ const (
 	Refused          // Redis refused; the error says why
 )
 
+// Tenant says who must be found to hold the lock at Lock: Owner or, while the client is
+// handing it over, Heir.
+type Tenant struct{ Lock, Owner, Heir string }
+
 // Renew extends the locks to lease, each for its owner; in a cluster all must be
 // in one slot. The error tells why entries were refused; without a reply there
 // are no entries.
-func Renew(ctx context.Context, p Processor, locks, owners []string, lease time.Duration) ([]Renewal, error) {
-	args := make([]any, 0, 1+len(owners))
+func Renew(ctx context.Context, p Processor, tenants []Tenant, lease time.Duration) ([]Renewal, error) {
+	locks := make([]string, len(tenants))
+	args := make([]any, 0, 1+2*len(tenants))
 	args = append(args, ms(lease))
-	for _, owner := range owners {
-		args = append(args, owner)
+	for i, t := range tenants {
+		locks[i] = t.Lock
+		args = append(args, t.Owner, t.Heir)
 	}
 	r, err := renewScript.run(ctx, p, locks, args...)
 	if err != nil {

@@ -1,8 +1,10 @@
 -- renew: extends the TTL of many locks at once, each for the owner that holds it.
 --
--- KEYS[i]    lock  hash: owner -> hold count
--- ARGV[1]    lease ms the lock shall live at least: a longer TTL stays
--- ARGV[i+1]  owner of KEYS[i]
+-- KEYS[i]     lock   hash: owner -> hold count
+-- ARGV[1]     lease  ms the lock shall live at least: a longer TTL stays
+-- ARGV[2*i]   owner  of KEYS[i]
+-- ARGV[2*i+1] heir   of KEYS[i]: the owner to whom the client is handing it over just
+--                    now, and who may have it already; '' if there is none
 --
 -- Replies one number a key: 1 renewed, 0 the owner does not hold it, -1 refused;
 -- then, if any was refused, the text of the first refusal.
@@ -15,7 +17,10 @@ local replies, refusal = {}, nil
 for i, lock in ipairs(KEYS) do
   -- pcall: one key that was overwritten with another type must not cost the
   -- other locks of the batch their renewal.
-  local held = redis.pcall('HEXISTS', lock, ARGV[i + 1])
+  local held = redis.pcall('HEXISTS', lock, ARGV[2 * i])
+  if held == 0 and ARGV[2 * i + 1] ~= '' then
+    held = redis.pcall('HEXISTS', lock, ARGV[2 * i + 1])
+  end
   if held == 1 and redis.call('PTTL', lock) < lease then
     held = redis.pcall('PEXPIRE', lock, lease)
   end

@@ -66,16 +66,23 @@ func TestRenewBatch(t *testing.T) {
 		r.foreign(t, "{x}string", "SET", "{x}string", "s")
 		r.foreign(t, "{x}other", "HSET", "{x}other", "b:1", "1")
 		r.foreign(t, "{x}mine", "HSET", "{x}mine", "a:1", "1")
+		r.foreign(t, "{x}heirs", "HSET", "{x}heirs", "a:1", "1")
 		before := r.snapshot(t)
-		locks := []string{"{x}string", name, "{x}none", "{x}other", "{x}mine"}
-		owners := []string{"a:1", "a:1", "a:1", "a:1", "a:1"}
-		got, err := lua.Renew(t.Context(), r.rdb, locks, owners, time.Hour)
-		want := []lua.Renewal{lua.NotOwner, lua.Renewed, lua.NotOwner, lua.NotOwner, lua.Renewed}
+		got, err := lua.Renew(t.Context(), r.rdb, []lua.Tenant{
+			{Lock: "{x}string", Owner: "a:1", Heir: "a:2"},
+			{Lock: name, Owner: "a:1"},
+			{Lock: "{x}none", Owner: "a:1", Heir: "a:2"},
+			{Lock: "{x}other", Owner: "a:1", Heir: "a:2"},
+			{Lock: "{x}mine", Owner: "a:1"},
+			{Lock: "{x}heirs", Owner: "a:0", Heir: "a:1"},
+		}, time.Hour)
+		want := []lua.Renewal{lua.NotOwner, lua.Renewed, lua.NotOwner, lua.NotOwner, lua.Renewed, lua.Renewed}
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatal(got, err)
 		}
 		r.wantTTL(t, name, time.Hour)
 		r.wantTTL(t, "{x}mine", time.Hour)
+		r.wantTTL(t, "{x}heirs", time.Hour)
 		after := r.snapshot(t)
 		for _, key := range []string{"{x}string", "{x}other"} {
 			if after[key] != before[key] {
@@ -89,12 +96,12 @@ func TestRenewMany(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		// Lua's unpack fails from some thousands of values on; this script must not
 		// depend on it.
-		locks, owners := make([]string, 10_000), make([]string, 10_000)
-		for i := range locks {
-			locks[i], owners[i] = name, "nobody"
+		tenants := make([]lua.Tenant, 10_000)
+		for i := range tenants {
+			tenants[i] = lua.Tenant{Lock: name, Owner: "nobody"}
 		}
-		got, err := lua.Renew(t.Context(), r.rdb, locks, owners, time.Hour)
-		if err != nil || len(got) != len(locks) || slices.ContainsFunc(got, func(r lua.Renewal) bool { return r != lua.NotOwner }) {
+		got, err := lua.Renew(t.Context(), r.rdb, tenants, time.Hour)
+		if err != nil || len(got) != len(tenants) || slices.ContainsFunc(got, func(r lua.Renewal) bool { return r != lua.NotOwner }) {
 			t.Fatal(len(got), err)
 		}
 	})

@@ -56,11 +56,11 @@ func (r *rig) wantTidy(t *testing.T) {
 		if slices.Contains(r.strange, key) {
 			continue
 		}
-		known := key == k.Lock || key == k.Turn || key == k.Waiters || key == k.Token || strings.HasPrefix(key, k.Epoch)
+		known := key == k.Lock || key == k.Turn() || key == k.Waiters() || key == k.Token() || strings.HasPrefix(key, k.Epoch())
 		if !known {
 			t.Errorf("a key that nobody knows: %q", key)
 		}
-		if ttl := r.rdb.PTTL(t.Context(), key).Val(); ttl < 0 && key != k.Token {
+		if ttl := r.rdb.PTTL(t.Context(), key).Val(); ttl < 0 && key != k.Token() {
 			t.Errorf("%q has no TTL", key)
 		}
 	}

@@ -69,8 +69,11 @@ func newScript(parts ...string) *script {
 // is the one error after which sending again is certain to be the first run.
 func (s *script) run(ctx context.Context, p Processor, keys []string, args ...any) ([]any, error) {
 	cmd := s.send(ctx, p, "evalsha", s.sha, keys, args)
-	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = s.send(ctx, p, "eval", s.source, keys, args)
+	}
+	if n, ok := cmd.Val().(int64); ok && cmd.Err() == nil {
+		return []any{n}, nil // a number costs Redis less than a table of one
 	}
 	return cmd.Slice()
 }
@@ -85,14 +88,26 @@ func (s *script) send(ctx context.Context, p Processor, name, body string, keys 
 	cmd := redis.NewCmd(ctx, line...)
 	cmd.SetFirstKeyPos(3)
 	// The error is in the command too.
-	_ = p.Process(ctx, onceOnly{cmd})
+	_ = p.Process(ctx, &onceOnly{Cmd: cmd})
 	return cmd
 }
 
-// onceOnly keeps go-redis from resending a command whose reply was lost.
+// onceOnly keeps go-redis from resending a command whose reply was lost, and from
+// forgetting that there was a reply: the error that ends a pipeline is given to every
+// command in it that has none of its own, those that were answered before included.
 type onceOnly struct {
 	*redis.Cmd
+	answered bool
 }
 
 // NoRetry implements [redis.Cmder].
-func (onceOnly) NoRetry() bool { return true }
+func (*onceOnly) NoRetry() bool { return true }
+
+// SetErr implements [redis.Cmder]. go-redis calls it with nil for a good reply.
+func (c *onceOnly) SetErr(err error) {
+	if c.answered {
+		return
+	}
+	c.answered = err == nil
+	c.Cmd.SetErr(err)
+}

@@ -48,7 +48,7 @@ func (r *rig) exists(t *testing.T, key string) bool {
 
 func (r *rig) waiters(t *testing.T) []string {
 	t.Helper()
-	return r.rdb.ZRange(t.Context(), lua.KeysOf(name, "").Waiters, 0, -1).Val()
+	return r.rdb.ZRange(t.Context(), lua.KeysOf(name, "").Waiters(), 0, -1).Val()
 }
 
 func wantVerdict(t *testing.T, what string, got, want lua.Verdict) {

@@ -9,7 +9,7 @@ import (
 // stranger listens as a waiter of Redisson does: on the common channel only.
 func stranger(t *testing.T, r *rig) {
 	t.Helper()
-	ps := r.rdb.Subscribe(t.Context(), r.client("a").keys.Channel)
+	ps := r.rdb.Subscribe(t.Context(), r.client("a").keys.Channel())
 	t.Cleanup(func() { ps.Close() })
 	if _, err := ps.ReceiveTimeout(t.Context(), within); err != nil {
 		t.Fatal(err)
@@ -22,18 +22,18 @@ func TestReleaseYieldsToStrangers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
-		sub := listen(t, r, b.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), a.keys.Channel())
 		stranger(t, r)
 		a.release(t, "1", lua.Order{})
-		sub.want(t, b.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
-		r.wantTTL(t, a.keys.Turn, a.wake.Yield)
+		sub.want(t, b.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
+		r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
 		for _, own := range []*client{a, b, r.client("d")} {
 			if g := own.acquire(t, lua.Acquire{Owner: "1"}); g.Verdict != lua.Busy || g.Holder != "" || g.TTL > a.wake.Yield {
 				t.Fatalf("%s: %+v", own.id, g)
 			}
 		}
-		r.expire(t, a.keys.Turn) // the stranger never came
+		r.expire(t, a.keys.Turn()) // the stranger never came
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
 	})
 }
@@ -44,13 +44,13 @@ func TestYieldEndsWhenTheStrangerHasTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
-		listen(t, r, b.keys.Own, a.keys.Channel)
+		listen(t, r, b.keys.Own(), a.keys.Channel())
 		stranger(t, r)
 		a.release(t, "1", lua.Order{})
 		r.rdb.HSet(t.Context(), a.keys.Lock, "java:1", 1)
 		r.rdb.PExpire(t.Context(), a.keys.Lock, lease)
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Busy)
-		if r.exists(t, a.keys.Turn) {
+		if r.exists(t, a.keys.Turn()) {
 			t.Fatal("the lock is still kept")
 		}
 	})
@@ -62,12 +62,12 @@ func TestYieldEndsWithTheStrangersRelease(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
-		listen(t, r, b.keys.Own, a.keys.Channel)
+		listen(t, r, b.keys.Own(), a.keys.Channel())
 		stranger(t, r)
 		a.release(t, "1", lua.Order{})
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Busy)
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1", AfterRedisson: true}).Verdict, lua.Done)
-		if r.exists(t, a.keys.Turn) {
+		if r.exists(t, a.keys.Turn()) {
 			t.Fatal("the lock is still kept")
 		}
 	})
@@ -78,8 +78,8 @@ func TestNoStrangersAmongGoClients(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b)
-		listen(t, r, b.keys.Own, a.keys.Channel)
-		listen(t, r, c.keys.Own, a.keys.Channel)
+		listen(t, r, b.keys.Own(), a.keys.Channel())
+		listen(t, r, c.keys.Own(), a.keys.Channel())
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.Strangers != 0 || g.Others != 1 {
 			t.Fatalf("transfer: %+v", g)
 		}
@@ -96,13 +96,13 @@ func TestLeaveDuringYield(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b, c)
-		sub := listen(t, r, b.keys.Own, c.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
 		stranger(t, r)
 		a.release(t, "1", lua.Order{})
-		sub.want(t, b.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, b.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
 		b.leave(t)
-		sub.want(t, c.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, c.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
 	})
 }

@@ -12,10 +12,11 @@
 -- ARGV[5] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[6] channel  of the lock
 -- ARGV[7] listeners  channel of the Go clients that wait
--- ARGV[8] counted  1: PUBSUB counts all subscribers
+-- ARGV[8] publish  as in release
+-- ARGV[9] counted  as in release
 --
 -- Replies {1, token, others, strangers} handed over: others is how many clients wait
--- in the registry, strangers how many of Redisson wait; {0} `from` did not hold the lock; {-1} stale.
+-- in the registry, strangers how many of Redisson wait, -1 if that cannot be told; {0} `from` did not hold the lock; {-1} stale.
 --
 -- Twice: the second run finds `to` as the holder and answers as the first did, with
 -- a higher token. Late: stale once a later command has set the epoch.
@@ -50,4 +51,5 @@ if held[1] then
 end
 local others = redis.pcall('ZCARD', waiters)
 others = type(others) == 'number' and others or 0
-return {1, issued, others, ARGV[8] == '1' and strangers(ARGV[6], ARGV[7]) or 0}
+local waiting = ARGV[9] == '1' and strangers(ARGV[6], ARGV[7], ARGV[8]) or -1
+return {1, issued, others, waiting}

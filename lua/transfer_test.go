@@ -51,7 +51,7 @@ func TestTransferNotHeld(t *testing.T) {
 		})
 		g := a.transfer(t, lua.Transfer{From: "1", To: "2", Order: a.marked()})
 		wantVerdict(t, "with an epoch", g.Verdict, lua.NotHeld)
-		r.wantTTL(t, a.keys.Epoch, lease)
+		r.wantTTL(t, a.keys.Epoch(), lease)
 		r.wantHeld(t, "b:1", "1")
 	})
 }

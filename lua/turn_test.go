@@ -12,20 +12,20 @@ func (r *rig) woken(t *testing.T) (a, b, c *client, sub *subscription) {
 	t.Helper()
 	a, b, c = r.client("a"), r.client("b"), r.client("c")
 	r.queue(t, a, b, c)
-	sub = listen(t, r, b.keys.Own, c.keys.Own, a.keys.Channel)
+	sub = listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
 	a.release(t, "1", lua.Order{})
-	sub.want(t, b.keys.Own, "0")
-	sub.want(t, a.keys.Channel, "-0")
+	sub.want(t, b.keys.Own(), "0")
+	sub.want(t, a.keys.Channel(), "-0")
 	return a, b, c, sub
 }
 
 func TestTurnKeepsNewcomersOut(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c, _ := r.woken(t)
-		if turn := r.rdb.Get(t.Context(), a.keys.Turn).Val(); turn != "b" {
+		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
 			t.Fatalf("the turn is %q's", turn)
 		}
-		r.wantTTL(t, a.keys.Turn, a.wake.Pause)
+		r.wantTTL(t, a.keys.Turn(), a.wake.Pause)
 		for _, other := range []*client{a, c, r.client("d")} {
 			g := other.acquire(t, lua.Acquire{Owner: "1"})
 			if g.Verdict != lua.Busy || g.Holder != "" || g.TTL <= 0 || g.TTL > a.wake.Pause {
@@ -34,7 +34,7 @@ func TestTurnKeepsNewcomersOut(t *testing.T) {
 		}
 		r.wantFree(t)
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
-		if r.exists(t, a.keys.Turn) {
+		if r.exists(t, a.keys.Turn()) {
 			t.Fatal("b holds the lock, and the turn is still there")
 		}
 	})
@@ -43,7 +43,7 @@ func TestTurnKeepsNewcomersOut(t *testing.T) {
 func TestTurnEnds(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, _, c, _ := r.woken(t)
-		r.expire(t, a.keys.Turn) // b never came
+		r.expire(t, a.keys.Turn()) // b never came
 		wantVerdict(t, "c", c.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
 	})
 }
@@ -64,7 +64,7 @@ func TestTurnBesideHolder(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		r.rdb.Set(t.Context(), a.keys.Turn, "b", lease)
+		r.rdb.Set(t.Context(), a.keys.Turn(), "b", lease)
 		r.unchanged(t, func() {
 			wantVerdict(t, "resent", a.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
 		})
@@ -82,7 +82,7 @@ func TestTurnOverrunByJava(t *testing.T) {
 			t.Fatalf("%+v", g)
 		}
 		c.force(t)
-		sub.want(t, c.keys.Own, "0")
+		sub.want(t, c.keys.Own(), "0")
 		wantVerdict(t, "c", c.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
 	})
 }
@@ -91,9 +91,9 @@ func TestLeavePassesTheTurnOn(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c, sub := r.woken(t)
 		b.leave(t)
-		sub.want(t, c.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
-		if turn := r.rdb.Get(t.Context(), a.keys.Turn).Val(); turn != "c" {
+		sub.want(t, c.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
+		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "c" {
 			t.Fatalf("the turn is %q's", turn)
 		}
 		r.unchanged(t, func() { // twice leaves c its turn
@@ -123,7 +123,7 @@ func TestLeaveWithoutTurn(t *testing.T) {
 		a, b, c, sub := r.woken(t)
 		c.leave(t)
 		sub.wantNothing(t, r)
-		if turn := r.rdb.Get(t.Context(), a.keys.Turn).Val(); turn != "b" {
+		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
 			t.Fatalf("the turn is %q's", turn)
 		}
 		b.acquire(t, lua.Acquire{Owner: "1"})
@@ -133,7 +133,7 @@ func TestLeaveWithoutTurn(t *testing.T) {
 			sub.wantNothing(t, r)
 		}
 		r.wantHeld(t, "b:1", "1")
-		if r.exists(t, a.keys.Waiters) {
+		if r.exists(t, a.keys.Waiters()) {
 			t.Fatalf("waiters %v", r.waiters(t))
 		}
 	})
@@ -144,8 +144,8 @@ func TestLeaveWithoutTurn(t *testing.T) {
 func TestLeaveAfterTurn(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c, sub := r.woken(t)
-		r.expire(t, a.keys.Turn)
+		r.expire(t, a.keys.Turn())
 		b.leave(t)
-		sub.want(t, c.keys.Own, "0")
+		sub.want(t, c.keys.Own(), "0")
 	})
 }

@@ -22,7 +22,12 @@ local function keep(turn, for_whom, ms)
 end
 
 local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
-  local yields = counted and strangers(channel, listeners) > 0
+  local waiting = -1
+  if counted then
+    waiting, publish = strangers(channel, listeners, publish)
+    counted = waiting >= 0
+  end
+  local yields = waiting > 0
   if yields then
     keep(turn, '*', yield)
   end
@@ -45,4 +50,15 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
   -- Also if nobody listens here: Redisson may subscribe at a replica (subscriptionMode),
   -- whom the message reaches and no count shows.
   redis.pcall(publish, channel, '-0')
+end
+
+-- wake_strangers is wake when nobody is registered. If nobody hears it either there is nobody
+-- to keep the lock for, and nothing to count. What is published is delivered after the
+-- script, so the turn is kept in time. Only for PUBLISH: with SPUBLISH the node has to be
+-- asked first whether it has that.
+local function wake_strangers(turn, channel, listeners, publish, yield, counted)
+  local heard = redis.pcall(publish, channel, '-0')
+  if heard ~= 0 and counted and strangers(channel, listeners, publish) > 0 then
+    keep(turn, '*', yield)
+  end
 end

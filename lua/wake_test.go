@@ -25,11 +25,11 @@ func TestReleaseWakesTheFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, c, b) // not by name
-		sub := listen(t, r, b.keys.Own, c.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
 		o := a.next()
 		a.release(t, "1", o)
-		sub.want(t, c.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0") // and the common channel last
+		sub.want(t, c.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0") // and the common channel last
 		sub.wantNothing(t, r)
 		if got := r.waiters(t); !slices.Equal(got, []string{"b"}) {
 			t.Fatalf("waiters %v", got)
@@ -45,11 +45,11 @@ func TestReleaseWithoutWaiters(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		sub := listen(t, r, a.keys.Channel)
+		sub := listen(t, r, a.keys.Channel())
 		a.release(t, "1", lua.Order{})
-		sub.want(t, a.keys.Channel, "-0") // for Java, which does not register
+		sub.want(t, a.keys.Channel(), "-0") // for Java, which does not register
 		sub.wantNothing(t, r)
-		if r.exists(t, a.keys.Turn) {
+		if r.exists(t, a.keys.Turn()) {
 			t.Fatal("a turn of nobody")
 		}
 	})
@@ -60,14 +60,14 @@ func TestReleaseSkipsTheDead(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, dead, b := r.client("a"), r.client("dead"), r.client("b")
 		r.queue(t, a, dead, r.client("dead2"), b)
-		sub := listen(t, r, b.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), a.keys.Channel())
 		a.release(t, "1", lua.Order{})
-		sub.want(t, b.keys.Own, "0")
-		sub.want(t, a.keys.Channel, "-0")
-		if turn := r.rdb.Get(t.Context(), a.keys.Turn).Val(); turn != "b" {
+		sub.want(t, b.keys.Own(), "0")
+		sub.want(t, a.keys.Channel(), "-0")
+		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
 			t.Fatalf("the turn is %q's", turn)
 		}
-		if r.exists(t, a.keys.Waiters) {
+		if r.exists(t, a.keys.Waiters()) {
 			t.Fatalf("waiters %v", r.waiters(t))
 		}
 	})
@@ -92,18 +92,18 @@ func TestReleaseIsBounded(t *testing.T) {
 		a, b := r.client("a"), r.client("b")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		for i := range 128 {
-			r.rdb.ZAdd(t.Context(), a.keys.Waiters, redis.Z{Score: float64(i), Member: fmt.Sprint("dead", i)})
+			r.rdb.ZAdd(t.Context(), a.keys.Waiters(), redis.Z{Score: float64(i), Member: fmt.Sprint("dead", i)})
 		}
 		b.wait(t, 0)
-		sub := listen(t, r, b.keys.Own, a.keys.Channel)
+		sub := listen(t, r, b.keys.Own(), a.keys.Channel())
 		a.release(t, "1", lua.Order{})
-		sub.want(t, a.keys.Channel, "-0")
+		sub.want(t, a.keys.Channel(), "-0")
 		if got := r.waiters(t); !slices.Equal(got, []string{"b"}) {
 			t.Fatalf("waiters %v", got)
 		}
 		a.acquire(t, lua.Acquire{Owner: "1"}) // nobody has the turn
 		a.release(t, "1", lua.Order{})
-		sub.want(t, b.keys.Own, "0")
+		sub.want(t, b.keys.Own(), "0")
 	})
 }
 
@@ -113,11 +113,11 @@ func TestReleaseUncounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b, c)
-		sub := listen(t, r, c.keys.Own, a.keys.Channel) // b is elsewhere
+		sub := listen(t, r, c.keys.Own(), a.keys.Channel()) // b is elsewhere
 		a.wake.Counted = false
 		a.release(t, "1", lua.Order{})
-		sub.want(t, a.keys.Channel, "-0")
-		if turn := r.rdb.Get(t.Context(), a.keys.Turn).Val(); turn != "b" {
+		sub.want(t, a.keys.Channel(), "-0")
+		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
 			t.Fatalf("the turn is %q's", turn)
 		}
 		if got := r.waiters(t); !slices.Equal(got, []string{"c"}) {
@@ -132,8 +132,8 @@ func TestReleaseShardedPublish(t *testing.T) {
 		a, b := r.client("a"), r.client("b")
 		a.wake.Publish = "SPUBLISH"
 		r.queue(t, a, b)
-		plain := listen(t, r, b.keys.Own, a.keys.Channel)
-		ps := r.rdb.SSubscribe(t.Context(), b.keys.Own, a.keys.Channel)
+		plain := listen(t, r, b.keys.Own(), a.keys.Channel())
+		ps := r.rdb.SSubscribe(t.Context(), b.keys.Own(), a.keys.Channel())
 		defer ps.Close()
 		for range 2 {
 			if _, err := ps.ReceiveTimeout(t.Context(), within); err != nil {
@@ -142,8 +142,8 @@ func TestReleaseShardedPublish(t *testing.T) {
 		}
 		a.release(t, "1", lua.Order{})
 		sharded := &subscription{ps: ps}
-		sharded.want(t, b.keys.Own, "0")
-		sharded.want(t, a.keys.Channel, "-0")
+		sharded.want(t, b.keys.Own(), "0")
+		sharded.want(t, a.keys.Channel(), "-0")
 		plain.wantNothing(t, r)
 	})
 }

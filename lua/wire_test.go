@@ -52,16 +52,16 @@ func TestCommandLines(t *testing.T) {
 			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
-		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {
-			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o}.Run(ctx, p, &k)
+		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 1": func(p lua.Processor) error {
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} 0": func(p lua.Processor) error {
-			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Fencing: true}.Run(ctx, p, &k)
+		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0": func(p lua.Processor) error {
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Fencing: true, Wake: lua.Wake{Publish: "PUBLISH"}}.Run(ctx, p, &k)
 			return err
 		},
-		"2 l m 1000 o p": func(p lua.Processor) error {
-			_, err := lua.Renew(ctx, p, []string{"l", "m"}, []string{"o", "p"}, time.Second)
+		"2 l m 1000 o  p q": func(p lua.Processor) error {
+			_, err := lua.Renew(ctx, p, []lua.Tenant{{Lock: "l", Owner: "o"}, {Lock: "m", Owner: "p", Heir: "q"}}, time.Second)
 			return err
 		},
 		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {

@@ -6,6 +6,14 @@ package pubsub
 func (h *Hub) Confirmed(channel string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ch := h.registry.channels[channel]
+	l := h.plain
+	if h.router != nil {
+		s := h.router.slots[slotOf(channel)]
+		if s == nil {
+			return false
+		}
+		l = s.line
+	}
+	ch := l.registry.channels[channel]
 	return ch != nil && !h.closed && ch.confirmed()
 }

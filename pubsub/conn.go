@@ -22,20 +22,22 @@ var (
 // conn is one connection, used by two goroutines: the manager writes, the
 // reader reads.
 type conn struct {
-	hub    *Hub
+	line   *line
 	ctx    context.Context // ends when the connection is given up
 	cancel context.CancelFunc
 	ps     *redis.PubSub
 	born   time.Time
 
 	// The manager's own.
-	outbox    []batch       // not sent yet, in order
+	outbox    []*batch      // not sent yet, in order
 	started   bool          // whether there is a reader
 	confirmed bool          // whether all channels carried over were confirmed
 	asked     time.Duration // age when the last batch was sent
 	pinged    time.Duration // age when the last PING was sent
 
-	awaited atomic.Int32 // answers to the batch sent last; the manager sets it, the reader counts down
+	flight []*batch // sent and not answered in full, in order; guarded by Hub.mu
+
+	awaited atomic.Int32 // answers to what is in flight; the manager sets it, the reader counts down
 	heard   atomic.Int64 // age when something last arrived; set by the reader
 	pings   atomic.Int32 // PINGs without an answer
 
@@ -43,29 +45,60 @@ type conn struct {
 	err   error         // why it ended; written before ended is closed
 }
 
-// batch is one SUBSCRIBE or UNSUBSCRIBE.
+// batch is one SUBSCRIBE or UNSUBSCRIBE, or in a cluster one SSUBSCRIBE or
+// SUNSUBSCRIBE, whose channels must be in one slot.
 type batch struct {
 	command  func(ps *redis.PubSub, ctx context.Context, channels ...string) error
 	channels []string
+	slot     int
+	left     int // answers to come
 }
 
 // newConn prepares a connection that has w to do first.
-func newConn(h *Hub, w work) *conn {
-	c := &conn{hub: h, born: time.Now(), ended: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancel(h.ctx)
-	c.ps = h.rdb.Subscribe(c.ctx)
+func newConn(l *line, w work) *conn {
+	c := &conn{line: l, born: time.Now(), ended: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancel(l.hub.ctx)
+	l.hub.mu.Lock()
+	source := l.source
+	l.hub.mu.Unlock()
+	c.ps = source.Subscribe(c.ctx)
 	c.queue(w)
 	return c
 }
 
 // queue adds w to the outbox, what somebody waits for first.
 func (c *conn) queue(w work) {
-	for channels := range slices.Chunk(w.subscribe, maxBatch) {
-		c.outbox = append(c.outbox, batch{(*redis.PubSub).Subscribe, channels})
+	if c.line.sharded() {
+		c.add((*redis.PubSub).SSubscribe, bySlot(w.subscribe))
+		c.add((*redis.PubSub).SUnsubscribe, bySlot(w.unsubscribe))
+	} else {
+		c.add((*redis.PubSub).Subscribe, [][]string{w.subscribe})
+		c.add((*redis.PubSub).Unsubscribe, [][]string{w.unsubscribe})
 	}
-	for channels := range slices.Chunk(w.unsubscribe, maxBatch) {
-		c.outbox = append(c.outbox, batch{(*redis.PubSub).Unsubscribe, channels})
+}
+
+func (c *conn) add(command func(*redis.PubSub, context.Context, ...string) error, groups [][]string) {
+	for _, group := range groups {
+		for channels := range slices.Chunk(group, maxBatch) {
+			c.outbox = append(c.outbox, &batch{command, channels, slotOf(channels[0]), len(channels)})
+		}
 	}
+}
+
+// bySlot groups channels by slot. Within a slot they keep their order.
+func bySlot(channels []string) (groups [][]string) {
+	index := make(map[int]int)
+	for _, channel := range channels {
+		slot := slotOf(channel)
+		i, known := index[slot]
+		if !known {
+			i = len(groups)
+			index[slot] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], channel)
+	}
+	return groups
 }
 
 // upToDate reports whether everything was sent and answered.
@@ -77,19 +110,19 @@ func (c *conn) upToDate() bool { return len(c.outbox) == 0 && c.awaited.Load() =
 // batch needs none of its own, since nothing can be ahead of it in a new
 // socket.
 func (c *conn) open() error {
-	b := c.pop()
-	if err := b.command(c.ps, c.ctx, b.channels...); err != nil {
+	flight := c.take()
+	if err := flight[0].command(c.ps, c.ctx, flight[0].channels...); err != nil {
 		return err
 	}
 	c.asked = c.age() // dialing took its time
 	c.heard.Store(int64(c.asked))
 	c.started = true
 	go c.read()
-	return nil
+	return c.writeAll(flight[1:])
 }
 
-// send writes the next batch if there is one and the last one was answered. One
-// at a time is what makes a channel's state simple: it has one command at most
+// send writes the next batches if there are any and the last ones were answered.
+// That is what makes a channel's state simple: it has one command at most
 // without an answer. It makes for large batches when there is much to do. And
 // it keeps out of a deadlock: go-redis holds one mutex for each write and takes
 // it before each read, so that a peer which does not read before it has written
@@ -98,25 +131,44 @@ func (c *conn) send() error {
 	if len(c.outbox) == 0 || c.awaited.Load() > 0 {
 		return nil
 	}
-	b := c.pop()
-	return c.write(func(ctx context.Context) error { return b.command(c.ps, ctx, b.channels...) })
+	return c.writeAll(c.take())
 }
 
-// pop takes the next batch from the outbox. Its answers are awaited from here
-// on, because they may come before the write has returned.
-func (c *conn) pop() batch {
-	b := c.outbox[0]
-	c.outbox = c.outbox[1:]
-	c.awaited.Store(int32(len(b.channels)))
+func (c *conn) writeAll(flight []*batch) error {
+	for _, b := range flight {
+		err := c.write(func(ctx context.Context) error { return b.command(c.ps, ctx, b.channels...) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take puts the next batches into flight: one, or of the small ones that a
+// cluster asks for as many as have maxBatch channels together. Their answers are
+// awaited from here on, because they may come before the write has returned.
+func (c *conn) take() []*batch {
+	n, channels := 1, len(c.outbox[0].channels)
+	for c.line.sharded() && n < len(c.outbox) && channels+len(c.outbox[n].channels) <= maxBatch {
+		channels += len(c.outbox[n].channels)
+		n++
+	}
+	flight := c.outbox[:n:n]
+	c.outbox = c.outbox[n:]
+	h := c.line.hub
+	h.mu.Lock()
+	c.flight = flight
+	h.mu.Unlock()
+	c.awaited.Store(int32(channels))
 	c.asked = c.age()
-	return b
+	return flight
 }
 
 // write limits one command to PingTimeout. A stalled write holds the mutex of
 // the PubSub, so nothing but a deadline gets it out: PubSub.Close would wait
 // for that mutex.
 func (c *conn) write(command func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.hub.cfg.PingTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.line.hub.cfg.PingTimeout)
 	defer cancel()
 	return command(ctx)
 }
@@ -126,7 +178,7 @@ func (c *conn) write(command func(context.Context) error) error {
 // returns an error, too, if other things arrive but no answer to the last batch
 // does: nothing more would ever be sent.
 func (c *conn) keepalive() (next time.Time, err error) {
-	cfg, heard, now := &c.hub.cfg, time.Duration(c.heard.Load()), c.age()
+	cfg, heard, now := &c.line.hub.cfg, time.Duration(c.heard.Load()), c.age()
 	due := heard + cfg.PingInterval
 	if c.pinged > heard {
 		if due = c.pinged + cfg.PingTimeout; now >= due {

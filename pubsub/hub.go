@@ -32,7 +32,8 @@ type Config struct {
 	// left, so that a lock contended again and again does not resubscribe for
 	// each wait. It may be up to an eighth longer, since channels are
 	// unsubscribed in batches, and is shorter when more than 1024 channels
-	// linger. Optional, defaults to 1s; negative means not at all.
+	// linger on one connection. Optional, defaults to 1s; negative means not at
+	// all.
 	Linger time.Duration
 
 	// MinBackoff and MaxBackoff bound the delay before a failed connection is
@@ -40,15 +41,24 @@ type Config struct {
 	// and doubles with each failure up to MaxBackoff. A connection that was
 	// confirmed but lived for less than MaxBackoff counts as half a success:
 	// the ceiling goes no higher than 8 * MinBackoff because of it, but does
-	// not start afresh. Optional, default to 20ms and 2s.
+	// not start afresh. In a cluster the same holds for each slot that is to be
+	// subscribed anew; if many are, the ceiling is 2ms for each of them, where
+	// that is more. Optional, default to 20ms and 2s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// OnReconnect, if not nil, is called after a connection was replaced and
-	// all channels that were carried over are confirmed again. err is why the
-	// last working connection was given up, or, when there was none yet, why
-	// the first attempt to connect failed. It is called from the manager
-	// goroutine, after the listeners, and must neither block nor call
-	// Hub.Close.
+	// Sharded has a hub for a *redis.ClusterClient use SSUBSCRIBE at the nodes that
+	// know it. Whoever publishes has to decide as the hub does, see the package
+	// documentation. Optional, else the hub uses SUBSCRIBE in a cluster, too.
+	Sharded bool
+
+	// OnReconnect, if not nil, is called after a connection was replaced, or
+	// slots were lost and found on another node or the same, and all channels
+	// that were carried over are confirmed again. err is why the last working
+	// connection was given up or the slots were lost, or, when there was none
+	// yet, why the first attempt failed. It is called from a manager goroutine,
+	// after the listeners, and must neither block nor call Hub.Close. In a
+	// cluster there is a manager for each node, so it may be called by several
+	// at once.
 	OnReconnect func(err error)
 }
 
@@ -61,11 +71,11 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Hub is one subscription connection shared by any number of listeners. It
-// has a connection and goroutines only while a channel is wanted or lingers.
-// All methods may be called from any goroutine.
+// A Hub is one subscription connection shared by any number of listeners; in a
+// cluster, one for each node that serves a channel's slot. It has connections
+// and goroutines only while a channel is wanted or lingers. All methods may be
+// called from any goroutine.
 type Hub struct {
-	rdb Subscriber
 	cfg Config
 
 	// ctx ends when the hub is closed. It derives from the background because
@@ -73,41 +83,43 @@ type Hub struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// wake tells the manager that there may be something to do. Its one slot
-	// suffices: the manager looks at everything each time.
-	wake chan struct{}
+	plain  *line   // for SUBSCRIBE
+	router *router // for SSUBSCRIBE; nil if that is never used
 
-	// manager belongs to the goroutine that runs it. It passes from one run to
-	// the next under mu, with running, so that the delay between attempts to
-	// connect is kept also when each attempt has a listener of its own.
-	manager manager
-
-	mu       sync.Mutex
-	registry registry      // guarded by mu
-	closed   bool          // guarded by mu
-	running  bool          // guarded by mu
-	stopped  chan struct{} // guarded by mu; of the latest run, closed when it ends; nil before the first
+	mu     sync.Mutex
+	closed bool // guarded by mu
 }
 
 // NewHub returns a Hub that subscribes through rdb, which stays the caller's
 // and must outlive the hub. It does no I/O and starts no goroutine.
 func NewHub(rdb Subscriber, cfg Config) *Hub {
-	h := &Hub{rdb: rdb, cfg: cfg.withDefaults(), wake: make(chan struct{}, 1)}
+	h := &Hub{cfg: cfg.withDefaults()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.registry = registry{channels: make(map[string]*channel), linger: h.cfg.Linger}
-	h.manager.hub = h
+	h.plain = newLine(h, "", rdb)
+	if c := asCluster(rdb); c != nil && cfg.Sharded {
+		h.router = newRouter(h, c)
+	}
 	return h
 }
+
+// Sharded reports whether the hub subscribes with SSUBSCRIBE where the node that
+// serves a channel's slot has sharded pub/sub: it was asked to (Config.Sharded) and
+// has a client of a Redis Cluster. Then whoever publishes has to ask the same node.
+func (h *Hub) Sharded() bool { return h.router != nil }
 
 // Channels returns how many channels are subscribed or wanted at present,
 // including those that linger and those whose UNSUBSCRIBE is unanswered.
 func (h *Hub) Channels() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.registry.channels)
+	n := len(h.plain.registry.channels)
+	if h.router != nil {
+		n += h.router.channels()
+	}
+	return n
 }
 
-// Close closes the connection, stops the goroutines and waits for them until
+// Close closes the connections, stops the goroutines and waits for them until
 // ctx ends; it then returns ctx's error, and they end by themselves once the
 // I/O they are in returns. No listener is called after Close has returned nil.
 // Close may be called again, to wait again. It must not be called from a
@@ -115,7 +127,10 @@ func (h *Hub) Channels() int {
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	stopped := h.stopped
+	stopped := h.plain.stopped
+	if h.router != nil {
+		stopped = h.router.stopped // it waits for the lines
+	}
 	h.mu.Unlock()
 	h.cancel()
 
@@ -135,36 +150,23 @@ func (h *Hub) Close(ctx context.Context) error {
 	}
 }
 
-// startLocked starts the manager unless it runs.
-func (h *Hub) startLocked() {
-	if h.running {
-		return
+// place returns where a channel is to be heard, and its slot if there is a router.
+// The caller has mu.
+func (h *Hub) place(channel string) (*line, *slot) {
+	if h.router == nil {
+		return h.plain, nil
 	}
-	h.running = true
-	h.stopped = make(chan struct{})
-	go h.manager.run()
+	s := h.router.slot(slotOf(channel))
+	return s.line, s
 }
 
-// retire ends the run of the manager if there is nothing left for it to do.
-// Deciding that and giving up the running flag is one step under mu; otherwise
-// a Listen in between would count on a manager that is about to end.
-func (h *Hub) retire() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.closed && !h.registry.idle() {
-		return false
+// startLocked starts what serves a line.
+func (h *Hub) startLocked(l *line) {
+	if h.router != nil {
+		h.router.startLocked()
+		if l == h.router.limbo {
+			return
+		}
 	}
-	clear(h.registry.channels) // after Close there may be some
-	h.registry.reset()
-	h.running = false
-	close(h.stopped)
-	return true
-}
-
-// poke wakes the manager.
-func (h *Hub) poke() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
+	l.startLocked()
 }

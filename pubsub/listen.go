@@ -19,8 +19,9 @@ const (
 	// from now on is heard, as long as the connection lasts.
 	Subscribed
 
-	// Resubscribed: the connection was replaced and Redis has confirmed the
-	// channel on the new one. Messages may have been missed.
+	// Resubscribed: the connection was replaced, or the channel's slot went to
+	// another node, and Redis has confirmed the channel anew. Messages may have
+	// been missed.
 	Resubscribed
 )
 
@@ -33,8 +34,8 @@ type Event struct {
 
 // A Listener is called with the events of one channel, one at a time, in order.
 // It is called from the goroutine that reads the connection, on which all other
-// listeners wait, and for an immediate Subscribed from within Hub.Listen: it
-// must not block. It may call Hub.Listen, Hub.Channels and the methods of any
+// listeners of that connection wait, and for an immediate Subscribed from within
+// Hub.Listen: it must not block. It may call Hub.Listen, Hub.Channels and the methods of any
 // Subscription, its own included, but not Hub.Close.
 type Listener func(Event)
 
@@ -49,7 +50,7 @@ type Subscription struct {
 	// get ahead of an immediate Subscribed.
 	calling sync.Mutex
 
-	channel *channel // set before the subscription is shared; nil when the hub was closed
+	channel *channel // guarded by hub.mu; another one when the channel moves
 	index   int      // in channel.listeners; guarded by hub.mu
 	seen    bool     // whether Subscribed was delivered or is about to be; guarded by hub.mu
 }
@@ -67,15 +68,20 @@ func (h *Hub) Listen(channel string, l Listener) *Subscription {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
+		s.closed.Store(true)
 		return s
 	}
-	confirmed := h.registry.add(s, channel)
-	work := len(h.registry.pending) > 0
-	h.startLocked()
+	line, slot := h.place(channel)
+	confirmed := line.registry.add(s, channel)
+	if slot != nil {
+		slot.join(s.channel)
+	}
+	work := len(line.registry.pending) > 0
+	h.startLocked(line)
 	h.mu.Unlock()
 
 	if work {
-		h.poke()
+		line.poke()
 	}
 	if confirmed {
 		l(Event{Kind: Subscribed, Channel: channel})
@@ -88,7 +94,7 @@ func (h *Hub) Listen(channel string, l Listener) *Subscription {
 // connection may have died without anybody having noticed yet. It is false
 // after Close.
 func (s *Subscription) Confirmed() bool {
-	if s.channel == nil || s.closed.Load() {
+	if s.closed.Load() {
 		return false
 	}
 	s.hub.mu.Lock()
@@ -102,14 +108,14 @@ func (s *Subscription) Confirmed() bool {
 // it. Waiting for it would make Close block on the listener, and deadlock when
 // the listener is the caller.
 func (s *Subscription) Close() {
-	if s.channel == nil || s.closed.Swap(true) {
+	if s.closed.Swap(true) {
 		return
 	}
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.closed && h.registry.remove(s, time.Now()) {
-		h.poke()
+	if line := s.channel.line; !h.closed && line.registry.remove(s, time.Now()) {
+		line.poke()
 	}
 }
 

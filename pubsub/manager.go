@@ -1,26 +1,20 @@
 package pubsub
 
 import (
-	"math/rand/v2"
+	"cmp"
+	"errors"
 	"time"
 )
-
-// shortLived is how many doublings of the backoff a connection leaves that was
-// confirmed and then lost soon. Starting afresh each time would let a server
-// that drops every subscriber (a full output buffer, a proxy) be dialed a
-// hundred times a second; growing to MaxBackoff would leave waiters deaf for
-// seconds although each connection works.
-const shortLived = 3
 
 // manager keeps the connection in line with the registry. Its fields belong to
 // the goroutine in run.
 type manager struct {
-	hub   *Hub
+	line  *line
 	timer *time.Timer
 
-	failures int       // consecutive ones, each doubles the ceiling of the delay
-	retryAt  time.Time // no connection is opened before
-	cause    error     // why the last confirmed connection ended; nil if there is nothing to report
+	backoff           // between attempts to connect
+	cause   error     // why the last confirmed connection ended; nil if there is nothing to report
+	probed  time.Time // when the node last said that it has sharded pub/sub
 }
 
 // run serves one connection after another until the hub is closed or idle.
@@ -29,7 +23,7 @@ func (m *manager) run() {
 	defer m.timer.Stop()
 	for {
 		m.pause()
-		if m.hub.retire() {
+		if m.line.retire() {
 			return
 		}
 		m.serve()
@@ -38,17 +32,17 @@ func (m *manager) run() {
 
 // pause waits until retryAt, or until nobody needs the connection any more.
 func (m *manager) pause() {
-	h := m.hub
+	l := m.line
 	for {
 		d := time.Until(m.retryAt)
-		if d <= 0 || h.idle() {
+		if d <= 0 || l.idle() {
 			return
 		}
 		m.timer.Reset(d)
 		select {
 		case <-m.timer.C:
-		case <-h.wake:
-		case <-h.ctx.Done():
+		case <-l.wake:
+		case <-l.hub.ctx.Done():
 			return
 		}
 	}
@@ -56,33 +50,52 @@ func (m *manager) pause() {
 
 // serve opens one connection and keeps it until it fails, or nobody needs it.
 func (m *manager) serve() {
-	h := m.hub
-	w := h.next(time.Now(), true)
+	l := m.line
+	if l.sharded() && time.Since(m.probed) > verdict {
+		switch err := l.probe(); {
+		case errors.Is(err, errUnsharded):
+			l.hub.router.fallBack(l)
+			return
+		case err != nil:
+			m.failed(err)
+			return
+		}
+		m.probed = time.Now()
+	}
+	w := l.next(time.Now(), true)
 	if w.idle {
 		return
 	}
-	c := newConn(h, w)
+	c := newConn(l, w)
 	err := m.keep(c)
 
 	// First the registry, so that nothing counts as confirmed any more; then
 	// the connection, which may take its time.
-	h.mu.Lock()
-	h.registry.reset()
-	h.mu.Unlock()
+	l.hub.mu.Lock()
+	l.registry.reset()
+	l.up = false
+	l.hub.mu.Unlock()
 	c.close()
 
 	m.settle(c, err)
+	if errors.Is(err, errUnsharded) {
+		m.probed = time.Time{}
+		l.hub.router.fallBack(l)
+	}
 }
 
 // keep does the work on a connection. It returns nil when nobody needs it.
 func (m *manager) keep(c *conn) error {
-	h := m.hub
+	l := m.line
 	if err := c.open(); err != nil {
 		return err
 	}
+	l.hub.mu.Lock()
+	l.up = true
+	l.hub.mu.Unlock()
 	for {
 		m.announce(c)
-		w := h.next(time.Now(), c.upToDate())
+		w := l.next(time.Now(), c.upToDate())
 		if w.idle {
 			return nil
 		}
@@ -100,29 +113,26 @@ func (m *manager) keep(c *conn) error {
 		m.timer.Reset(time.Until(next))
 		select {
 		case <-m.timer.C:
-		case <-h.wake:
+		case <-l.wake:
 		case <-c.ended:
 			return c.err
-		case <-h.ctx.Done():
-			return h.ctx.Err()
+		case <-l.hub.ctx.Done():
+			return l.hub.ctx.Err()
 		}
 	}
 }
 
 // announce notes that all channels carried over to a connection are confirmed,
-// and reports it if another connection was lost before.
+// and reports it if another connection, or a slot, was lost before.
 func (m *manager) announce(c *conn) {
-	if c.confirmed || !c.upToDate() {
+	if !c.upToDate() {
 		return
 	}
 	c.confirmed = true
-	if m.cause == nil {
-		return
-	}
-	err := m.cause
+	err := cmp.Or(m.cause, m.line.takeCarried())
 	m.cause = nil
-	if m.hub.cfg.OnReconnect != nil {
-		m.hub.cfg.OnReconnect(err)
+	if on := m.line.hub.cfg.OnReconnect; on != nil && err != nil {
+		on(err)
 	}
 }
 
@@ -130,61 +140,20 @@ func (m *manager) announce(c *conn) {
 func (m *manager) settle(c *conn, err error) {
 	m.announce(c)
 	if c.confirmed {
-		m.failures = min(m.failures, shortLived)
-		if c.age() >= m.hub.cfg.MaxBackoff {
-			m.failures = 0
-		}
+		m.worked(c.age(), &m.line.hub.cfg)
 	}
 	if err == nil {
 		m.cause = nil
 		return
 	}
-	if m.cause == nil {
-		m.cause = err
-	}
-	m.retryAt = time.Now().Add(rand.N(m.ceiling()))
-	m.failures++
+	m.failed(err)
 }
 
-// ceiling is the longest delay that may come next.
-func (m *manager) ceiling() time.Duration {
-	d := m.hub.cfg.MinBackoff
-	for range m.failures {
-		if d >= m.hub.cfg.MaxBackoff/2 {
-			return m.hub.cfg.MaxBackoff
-		}
-		d *= 2
+// failed notes the end of a connection, or that there was none to be had.
+func (m *manager) failed(err error) {
+	m.cause = cmp.Or(m.cause, err)
+	m.backoff.failed(time.Now(), m.ceiling(&m.line.hub.cfg))
+	if m.line.sharded() {
+		m.line.hub.router.trouble()
 	}
-	return d
-}
-
-// work is what the manager has to do next.
-type work struct {
-	subscribe, unsubscribe []string
-	sweep                  time.Time // when a channel stops lingering; zero if none does
-	idle                   bool      // nobody needs the connection; the rest is empty
-}
-
-// next takes the work out of the registry, the channels only if collect is set.
-// When nobody needs the connection it resets the registry in the same step, so
-// that a Listen which comes now does not find a channel confirmed on a
-// connection that is about to be closed.
-func (h *Hub) next(now time.Time, collect bool) (w work) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	w.sweep = h.registry.sweep(now)
-	if h.registry.idle() {
-		h.registry.reset()
-		return work{idle: true}
-	}
-	if collect {
-		w.subscribe, w.unsubscribe = h.registry.collect()
-	}
-	return w
-}
-
-func (h *Hub) idle() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.registry.idle()
 }

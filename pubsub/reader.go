@@ -15,12 +15,13 @@ func (c *conn) read() {
 	var calls []call // kept for its memory
 	for c.err == nil {
 		reply, err := c.ps.Receive(c.ctx)
-		if err == nil || c.refusedPing(err) {
-			c.heard.Store(int64(c.age()))
-		} else {
-			c.err = err
-			return
+		if err != nil {
+			if err = c.refused(err); err != nil {
+				c.err = err
+				return
+			}
 		}
+		c.heard.Store(int64(c.age()))
 		switch reply := reply.(type) {
 		case *redis.Message:
 			calls = c.published(reply, calls)
@@ -32,6 +33,18 @@ func (c *conn) read() {
 	}
 }
 
+// refused deals with an error, and returns it if that is the end of the connection.
+func (c *conn) refused(err error) error {
+	switch {
+	case c.refusedPing(err):
+		return nil
+	case c.line.sharded():
+		return c.refusedSlot(err)
+	default:
+		return err
+	}
+}
+
 // refusedPing reports whether err is the answer to a PING. A user may be
 // allowed to subscribe but not to PING, and a refusal is as good a sign of
 // life. It is told from a refused SUBSCRIBE by none being awaited.
@@ -40,32 +53,53 @@ func (c *conn) refusedPing(err error) bool {
 	if !errors.As(err, &refusal) || c.pings.Load() <= 0 || c.awaited.Load() > 0 {
 		return false
 	}
+	if _, moved := movedSlot(err); moved {
+		return false // a PING has no slot
+	}
 	c.pings.Add(-1)
 	return true
 }
 
 func (c *conn) published(msg *redis.Message, calls []call) []call {
-	h := c.hub
+	h := c.line.hub
 	h.mu.Lock()
-	calls = h.registry.published(msg.Channel, calls[:0])
+	calls = c.line.registry.published(msg.Channel, calls[:0])
 	h.mu.Unlock()
 	deliver(calls, msg.Channel, msg.Payload)
 	return calls
 }
 
 func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
-	h := c.hub
+	h, r := c.line.hub, &c.line.registry
+	subscribed := sub.Kind == "subscribe" || sub.Kind == "ssubscribe"
 	h.mu.Lock()
-	calls, err := h.registry.answered(sub.Channel, sub.Kind == "subscribe", calls[:0])
-	h.mu.Unlock()
+	if c.line.sharded() && !subscribed && !r.unsubscribing(sub.Channel) {
+		c.line.dropped(sub.Channel)
+		h.mu.Unlock()
+		return calls, nil
+	}
+	calls, err := r.answered(sub.Channel, subscribed, calls[:0])
 	if err != nil {
+		h.mu.Unlock()
 		return calls, err
 	}
+	c.landed()
+	h.mu.Unlock()
 	deliver(calls, sub.Channel, "")
 	if c.awaited.Add(-1) == 0 {
-		h.poke()
+		c.line.poke()
 	}
 	return calls, nil
+}
+
+// landed counts an answer to the first batch in flight. The caller has Hub.mu.
+func (c *conn) landed() {
+	if len(c.flight) == 0 {
+		return
+	}
+	if c.flight[0].left--; c.flight[0].left == 0 {
+		c.flight = c.flight[1:]
+	}
 }
 
 // deliver makes the calls and lets go of the listeners.

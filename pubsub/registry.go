@@ -1,8 +1,10 @@
 package pubsub
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -16,19 +18,25 @@ const maxLingering = 1024
 // messages may have been missed.
 var errUnasked = errors.New("pubsub: reply to a command that was not sent")
 
-// registry is the set of channels: what is wanted, what was sent, what was
+// registry is the set of channels of a line: what is wanted, what was sent, what was
 // answered. It does no I/O. Hub.mu guards all of it.
 type registry struct {
+	line      *line
 	channels  map[string]*channel // every channel that is wanted, or sent, or awaited
 	listened  int                 // how many of them have a listener
 	lingering list.List           // of *channel without a listener but wanted, the first to expire in front
 	pending   []*channel          // those for which wanted and sent may differ, each once
+	born      uint64              // channels so far
 	linger    time.Duration
 }
 
-// channel is guarded by Hub.mu, name excepted, which does not change.
+// channel is guarded by Hub.mu, except for what does not change: its name and line.
 type channel struct {
 	name      string
+	line      *line           // does not change either
+	born      uint64          // orders the channels by age, so that they are subscribed in the order of Listen
+	slot      *slot           // in a cluster, while the channel belongs to line as long as its slot does
+	place     int             // in slot.members
 	listeners []*Subscription // in no order
 	linger    *list.Element   // in registry.lingering, or nil
 	expires   time.Time       // when it stops lingering
@@ -49,11 +57,7 @@ type call struct {
 // add makes s a listener of the named channel and reports whether the channel
 // is confirmed; s then counts as told so.
 func (r *registry) add(s *Subscription, name string) (confirmed bool) {
-	ch := r.channels[name]
-	if ch == nil {
-		ch = &channel{name: name}
-		r.channels[name] = ch
-	}
+	ch := r.channel(name)
 	if len(ch.listeners) == 0 {
 		r.listened++
 		r.stopLingering(ch)
@@ -65,6 +69,25 @@ func (r *registry) add(s *Subscription, name string) (confirmed bool) {
 	}
 	s.seen = ch.confirmed()
 	return s.seen
+}
+
+// channel returns the named channel, a new one if there is none.
+func (r *registry) channel(name string) *channel {
+	ch := r.channels[name]
+	if ch == nil {
+		r.born++
+		ch = &channel{name: name, line: r.line, born: r.born}
+		r.channels[name] = ch
+	}
+	return ch
+}
+
+// forget drops a channel that is neither wanted nor awaited.
+func (r *registry) forget(ch *channel) {
+	delete(r.channels, ch.name)
+	if ch.slot != nil {
+		ch.slot.leave(ch)
+	}
 }
 
 // remove takes s from its channel and reports whether the manager should look.
@@ -90,7 +113,7 @@ func (r *registry) remove(s *Subscription, now time.Time) (work bool) {
 	case ch.sent:
 		r.queue(ch)
 	case !ch.awaited:
-		delete(r.channels, ch.name)
+		r.forget(ch)
 	}
 	return true
 }
@@ -163,6 +186,9 @@ func (r *registry) answered(name string, subscribed bool, calls []call) ([]call,
 	ch.awaited = false
 	switch {
 	case ch.sent:
+		if ch.slot != nil {
+			ch.slot.serves(time.Now())
+		}
 		for _, s := range ch.listeners {
 			kind := Resubscribed
 			if !s.seen {
@@ -171,7 +197,7 @@ func (r *registry) answered(name string, subscribed bool, calls []call) ([]call,
 			calls = append(calls, call{s, kind})
 		}
 	case !ch.wanted():
-		delete(r.channels, name)
+		r.forget(ch)
 	}
 	return calls, nil
 }
@@ -192,16 +218,23 @@ func (r *registry) published(name string, calls []call) []call {
 }
 
 // reset forgets everything about the connection, which has ended, and the
-// channels that nobody listens to. The others are pending again.
+// channels that nobody listens to. The others are pending again, in their order.
 func (r *registry) reset() {
 	r.lingering.Init()
 	r.pending = nil
-	for name, ch := range r.channels {
+	var kept []*channel
+	for _, ch := range r.channels {
 		ch.linger, ch.queued, ch.sent, ch.awaited = nil, false, false, false
 		if len(ch.listeners) == 0 {
-			delete(r.channels, name)
+			r.forget(ch)
 			continue
 		}
+		kept = append(kept, ch)
+	}
+	slices.SortFunc(kept, byAge)
+	for _, ch := range kept {
 		r.queue(ch)
 	}
 }
+
+func byAge(a, b *channel) int { return cmp.Compare(a.born, b.born) }

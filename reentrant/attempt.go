@@ -38,8 +38,10 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	}
 	q.resume()
 	heard, since := q.heard(), q.since
+	if q.ears != nil {
+		q.ears.forget() // whatever they told, this attempt comes after it
+	}
 	q.mu.Unlock()
-	q.forgetSignals() // whatever they told, this attempt comes after it
 
 	order := q.order()
 	command := lua.Acquire{
@@ -52,14 +54,14 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	command.AfterRedisson = q.afterRedisson.Load()
 	line := q.c.line(q.keys.Lock)
 	sent := time.Now()
-	answer, err := command.Run(ctx, line, q.keys)
+	answer, err := command.Run(ctx, line, &q.keys)
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale
 	}
 	q.settle(order, err)
 
 	q.mu.Lock()
-	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.Len() > 0
+	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.first != nil
 	if err == nil {
 		q.answers++
 	}
@@ -82,6 +84,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	}
 
 	q.since = 0
+	q.turns.restart(time.Now())
 	h := q.hold(w.request, answer, sent)
 	refusal := q.refusal(h, w, line)
 	if refusal == nil {
@@ -96,17 +99,6 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	return attempt{err: refusal}
 }
 
-func (q *queue) forgetSignals() {
-	select {
-	case <-q.wake:
-	default:
-	}
-	select {
-	case <-q.freed:
-	default:
-	}
-}
-
 // refusal says why a lock that Redis granted is not to be held. The caller has
 // queue.mu.
 func (q *queue) refusal(h *holding, w *waiter, line *line) error {
@@ -117,7 +109,7 @@ func (q *queue) refusal(h *holding, w *waiter, line *line) error {
 		return ErrClosed
 	case line.missing() > 0:
 		return &ReplicasError{Name: q.name, Want: q.c.cfg.replicas, Got: line.acks}
-	case watchdog.Passed(q.c.watchdog.ValidUntil(&h.watch)):
+	case watchdog.Passed(h.lease.validUntil()):
 		return errTooLate
 	}
 	return nil
@@ -156,6 +148,11 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 			q.mu.Unlock()
 			return h, nil
 		}
+		if w.from != nil {
+			q.mu.Unlock()
+			q.c.granted(w)
+			q.mu.Lock()
+		}
 		if h.state == live {
 			q.giveBack(context.WithoutCancel(v.ctx), h, w.fixed, err)
 		}
@@ -164,7 +161,9 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 		q.mu.Unlock()
 	default:
 		q.remove(w, left)
-		close(w.gone)
+		if w.gone != nil {
+			close(w.gone)
+		}
 		if w.doubt {
 			q.cleanUp(w.owner, time.Now().Add(w.lease))
 		}

@@ -49,11 +49,11 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 		return nil
 	}
 	done := make(chan struct{})
-	go func() { // ends with f; Close waits for it
+	c.crew.run(func() { // Close waits for it
 		defer c.end()
 		defer close(done)
 		f(context.WithoutCancel(ctx))
-	}()
+	})
 	select {
 	case <-done:
 		return nil
@@ -68,13 +68,13 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 // ended: a caller that left must not take the queue away under its command, or the
 // next call would make another one, with a wire of its own.
 func (q *queue) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
-	q.c.keepQueue(q)
+	q.keep()
 	err := q.c.call(ctx, limit, closing, func(ctx context.Context) {
-		defer q.c.leaveQueue(q)
+		defer q.leave()
 		f(ctx)
 	})
 	if errors.Is(err, ErrClosed) { // f was not run
-		q.c.leaveQueue(q)
+		q.leave()
 	}
 	return err
 }
@@ -82,13 +82,13 @@ func (q *queue) call(ctx context.Context, limit <-chan time.Time, closing <-chan
 // goBackground is [Client.goBackground] for commands about the queue. The caller has
 // queue.mu or is a user of the queue.
 func (q *queue) goBackground(f func()) bool {
-	q.c.keepQueue(q)
+	q.keep()
 	begun := q.c.goBackground(func() {
-		defer q.c.leaveQueue(q)
+		defer q.leave()
 		f()
 	})
 	if !begun {
-		q.c.leaveQueue(q)
+		q.leave()
 	}
 	return begun
 }
@@ -162,6 +162,16 @@ func (c *Client) pause(d time.Duration) bool {
 		return true
 	case <-c.ctx.Done():
 		return false
+	}
+}
+
+// pauseOpen is pause, cut short when the Client begins to close.
+func (c *Client) pauseOpen(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.closing:
 	}
 }
 

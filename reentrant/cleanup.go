@@ -2,6 +2,7 @@ package reentrant
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redlatch/redlatch/lua"
@@ -24,14 +25,15 @@ const (
 func (q *queue) cleanUp(owner string, expires time.Time) {
 	q.background(expires, func(ctx context.Context) (done bool) {
 		q.mu.Lock()
-		again := q.holder != nil && q.holder.owner == owner
+		h := q.holder
+		again := h != nil && (h.owner == owner || h.lease.standsFor(owner))
 		q.mu.Unlock()
 		if again {
 			return true
 		}
 		epochSet := true
 		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.rdb, q.keys)
+			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.rdb, &q.keys)
 			epochSet = set || o.Epoch == 0
 			return lua.Granted{Verdict: verdict}, err
 		})
@@ -39,7 +41,11 @@ func (q *queue) cleanUp(owner string, expires time.Time) {
 			q.doubt = true
 		}
 		if err == nil {
-			q.signal(byMessage) // our own head may be waiting for this very lock
+			q.mu.Lock()
+			if q.ears != nil {
+				q.ears.signal(byMessage) // our own head may be waiting for this very lock
+			}
+			q.mu.Unlock()
 		}
 		return err == nil || lua.ForeignKey(err)
 	})
@@ -49,14 +55,20 @@ func (q *queue) cleanUp(owner string, expires time.Time) {
 // command for it was not answered. The caller has queue.mu.
 func (q *queue) settleCount(h *holding) {
 	q.background(time.Now().Add(q.c.cfg.lease), func(ctx context.Context) (done bool) {
+		if err := q.align(ctx, h); err != nil {
+			return errors.Is(err, errMoot)
+		}
 		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
 			q.mu.Lock()
 			count, state := h.count, h.state
+			if state == live {
+				h.lease.tenant, h.lease.nested = h, true
+			}
 			q.mu.Unlock()
 			if state != live {
 				return lua.Granted{}, errMoot
 			}
-			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, q.keys)
+			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, &q.keys)
 		})
 		return err == nil || lua.ForeignKey(err)
 	})
@@ -65,17 +77,17 @@ func (q *queue) settleCount(h *holding) {
 // tidy takes this Client out of the registry of waiters once nobody waits here. A
 // wake-up that was on its way to us goes on to the next. The caller has queue.mu.
 func (q *queue) tidy() {
-	if q.since == 0 || q.waiters.Len() > 0 || q.holder != nil {
+	if q.since == 0 || q.waiters.first != nil || q.holder != nil {
 		return
 	}
 	q.background(time.Now().Add(registryTTL), func(ctx context.Context) (done bool) {
 		q.mu.Lock()
-		needed := q.since != 0 && q.waiters.Len() == 0
+		needed := q.since != 0 && q.waiters.first == nil
 		q.mu.Unlock()
 		if !needed {
 			return true
 		}
-		if err := lua.Leave(ctx, q.c.rdb, q.keys, q.c.id, q.c.wakeUp()); err != nil {
+		if err := lua.Leave(ctx, q.c.rdb, &q.keys, q.c.id, q.c.wakeUp()); err != nil {
 			return !lua.Retryable(err)
 		}
 		q.mu.Lock()
@@ -88,14 +100,14 @@ func (q *queue) tidy() {
 // background repeats a command, with the wire, until it is done or its time is
 // over. The caller has queue.mu.
 func (q *queue) background(until time.Time, command func(context.Context) (done bool)) {
-	q.c.keepQueue(q)
+	q.keep()
 	if !q.c.begin() {
-		q.c.leaveQueue(q)
+		q.leave()
 		return
 	}
 	go func() { // ends at until, or with the Client; Close waits for it
 		defer q.c.end()
-		defer q.c.leaveQueue(q)
+		defer q.leave()
 		ctx, cancel := context.WithDeadline(q.c.ctx, until)
 		defer cancel()
 		for pause := cleanUpPause; ; pause = min(2*pause, cleanUpLast) {
@@ -129,7 +141,7 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 // resume listens again at once if the subscription of an earlier wait still
 // lingers: then the first attempt can already register. The caller has queue.mu.
 func (q *queue) resume() {
-	if q.ears == nil && q.c.hub.Confirmed(q.keys.Own) {
+	if q.ears == nil && q.c.hub.Confirmed(q.keys.Own()) {
 		q.listen()
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/lua"
@@ -21,13 +20,15 @@ import (
 // many goroutines.
 //
 // It has one goroutine that renews all its locks, started with the first one, and
-// one or two for the subscription while somebody waits.
+// one or two for the subscription while somebody waits; in a Cluster two for each node
+// and one more.
 type Client struct {
 	observer
 	counters  counters
 	cfg       config
 	id        string
 	rdb       redis.UniversalClient
+	commands  lua.Processor // rdb, in pipelines while many goroutines use it
 	clustered bool
 
 	watchdog *watchdog.Watchdog
@@ -37,6 +38,8 @@ type Client struct {
 	held   atomic.Int64  // live holdings
 	work   atomic.Int64  // live holdings, and commands and clean-up under way
 
+	crew     crew
+	spare    sync.Pool     // of *waiter
 	cleaners chan struct{} // full while so many clean-up commands are in flight
 
 	closing   chan struct{} // closed when Close begins: nothing new is granted
@@ -73,7 +76,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := uuid.NewRandom()
+	id, err := newID()
 	if err != nil {
 		return nil, fmt.Errorf("redlatch: no random client id: %w", err)
 	}
@@ -81,15 +84,20 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{
 		observer:  observer{events: cfg.events, logger: cfg.logger},
 		cfg:       cfg,
-		id:        id.String(),
+		id:        id,
 		rdb:       rdb,
+		commands:  rdb,
 		clustered: clustered,
 		closing:   make(chan struct{}),
 		idle:      make(chan struct{}, 1),
 		queues:    make(map[string]*queue),
 		cleaners:  make(chan struct{}, cleaners),
 	}
+	if client, ok := rdb.(*redis.Client); ok {
+		c.commands = lua.NewCombiner(client)
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.crew.ctx, c.crew.work = c.ctx, make(chan func())
 	c.watchdog = watchdog.New(watchdog.Config{
 		Lease: cfg.lease,
 		Renew: renewer(rdb, clustered),
@@ -98,6 +106,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		},
 	})
 	c.hub = pubsub.NewHub(rdb, pubsub.Config{
+		Sharded:     !cfg.plainPubSub,
 		OnReconnect: func(err error) { c.resubscribed(Event{Err: err}) },
 	})
 	return c, nil
@@ -122,7 +131,7 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	return l
 }
 
-// joinQueue returns the queue of a lock, for a user that must call leaveQueue.
+// joinQueue returns the queue of a lock, for a user that must call queue.leave.
 func (c *Client) joinQueue(l *Lock) *queue {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +141,7 @@ func (c *Client) joinQueue(l *Lock) *queue {
 		q.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
 		c.queues[l.name] = q
 	}
-	q.users++
+	q.keep()
 	return q
 }
 
@@ -142,32 +151,22 @@ func (c *Client) findQueue(l *Lock) *queue {
 	defer c.mu.Unlock()
 	q := c.queues[l.name]
 	if q != nil {
-		q.users++
+		q.keep()
 	}
 	return q
 }
 
-// keepQueue adds a user to a queue that has one already.
-func (c *Client) keepQueue(q *queue) {
-	c.mu.Lock()
-	q.users++
-	c.mu.Unlock()
-}
-
-func (c *Client) leaveQueue(q *queue) {
+// dropQueue forgets a queue that nobody uses, unless somebody has joined it since. What
+// it was in doubt about outlives it: a release that was never answered may arrive when
+// the owner holds the lock anew, by way of the next queue of that name. Queues of every
+// name begin with an epoch then, which is little to pay. No user being left, nobody has
+// the wire.
+func (c *Client) dropQueue(q *queue) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users--; q.users == 0 {
-		c.dropQueue(q)
+	if q.users.Load() > 0 || c.queues[q.name] != q {
+		return
 	}
-}
-
-// dropQueue forgets a queue that nobody uses. What it was in doubt about outlives
-// it: a release that was never answered may arrive when the owner holds the lock
-// anew, by way of the next queue of that name. Queues of every name begin with an
-// epoch then, which is little to pay. The caller has Client.mu; no user being left,
-// nobody has the wire.
-func (c *Client) dropQueue(q *queue) {
 	delete(c.queues, q.name)
 	if q.doubt {
 		c.doubtUntil = time.Now().Add(doubtTTL)

@@ -18,13 +18,19 @@ import (
 // at the same time. Give it a ctx with a limit: with one that never ends it waits for
 // ever for a hold that nobody releases.
 func (c *Client) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() { close(c.closing) })
+	c.closeOnce.Do(func() {
+		close(c.closing)
+		c.eachQueue((*queue).hurry)
+	})
 	err := c.drain(ctx)
 
 	c.closed.Store(true)
 	c.stop()
-	c.abandonHolds()
+	c.eachQueue((*queue).abandon)
 	rest := errors.Join(c.drain(ctx), c.watchdog.Close(ctx), c.hub.Close(ctx))
+	if rest == nil {
+		c.crew.gone.Wait() // nothing is in flight: those that are left wait for c.ctx
+	}
 	if err == nil {
 		err = rest // otherwise ctx is over, and they only say that they had no time
 	}
@@ -51,18 +57,18 @@ func (c *Client) drain(ctx context.Context) error {
 	return nil
 }
 
-// abandonHolds ends every live hold on this side.
-func (c *Client) abandonHolds() {
+// eachQueue calls f with every queue that is in use now.
+func (c *Client) eachQueue(f func(*queue)) {
 	c.mu.Lock()
 	queues := make([]*queue, 0, len(c.queues))
 	for _, q := range c.queues {
-		q.users++
+		q.keep()
 		queues = append(queues, q)
 	}
 	c.mu.Unlock()
 	for _, q := range queues {
-		q.abandon()
-		c.leaveQueue(q)
+		f(q)
+		q.leave()
 	}
 }
 

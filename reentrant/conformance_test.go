@@ -19,7 +19,7 @@ import (
 func TestNestedLockingOnOneGoroutine(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		c := newClient(t, rdb)
+		c := b.newClient(t, rdb)
 		l := c.NewLock("order")
 		field := c.ID() + ":" + strconv.FormatInt(goid.Get(), 10)
 		for depth := 1; depth <= 3; depth++ {
@@ -50,7 +50,7 @@ func TestNestedLockingOnOneGoroutine(t *testing.T) {
 func TestHoldsCtxReentersOnAnotherGoroutine(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		l := newClient(t, rdb).NewLock("order")
+		l := b.newClient(t, rdb).NewLock("order")
 		hold, err := l.Acquire(ctx)
 		must(t, err)
 		done := make(chan error)
@@ -74,7 +74,7 @@ func TestHoldsCtxReentersOnAnotherGoroutine(t *testing.T) {
 func TestExplicitOwner(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		c := newClient(t, rdb)
+		c := b.newClient(t, rdb)
 		l := c.NewLock("order")
 		order := reentrant.WithOwner(ctx, "order-42")
 		must(t, l.Lock(order))
@@ -107,9 +107,9 @@ func TestExplicitOwner(t *testing.T) {
 func TestOneOwnerOnTwoGoroutines(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		other := newClient(t, b.client()).NewLock("order")
+		other := b.newClient(t, b.client()).NewLock("order")
 		must(t, other.Lock(ctx))
-		l := newClient(t, rdb).NewLock("order")
+		l := b.newClient(t, rdb).NewLock("order")
 		owner := reentrant.WithOwner(ctx, "one")
 		var group sync.WaitGroup
 		for range 4 {
@@ -136,10 +136,10 @@ func TestOneOwnerOnTwoGoroutines(t *testing.T) {
 func TestUnlockBySomebodyElseChangesNothing(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		holder := newClient(t, rdb)
+		holder := b.newClient(t, rdb)
 		must(t, holder.NewLock("order").Lock(ctx))
 		before := hash(t, rdb, "order")
-		stranger := newClient(t, b.client()).NewLock("order")
+		stranger := b.newClient(t, b.client()).NewLock("order")
 		err := stranger.Unlock(ctx)
 		var notHeld *reentrant.NotHeldError
 		if !errors.Is(err, reentrant.ErrNotHeld) || !errors.As(err, &notHeld) || notHeld.Name != "order" {
@@ -160,7 +160,7 @@ func TestUnlockBySomebodyElseChangesNothing(t *testing.T) {
 func TestQueries(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx := t.Context()
-		mine, theirs := newClient(t, b.client()).NewLock("order"), newClient(t, b.client()).NewLock("order")
+		mine, theirs := b.newClient(t, b.client()).NewLock("order"), b.newClient(t, b.client()).NewLock("order")
 		check := func(l *reentrant.Lock, locked, held bool, count int) {
 			t.Helper()
 			if got, err := l.IsLocked(ctx); got != locked || err != nil {
@@ -189,7 +189,7 @@ func TestQueries(t *testing.T) {
 func TestForceUnlock(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx := t.Context()
-		holder, operator := newClient(t, b.client()), newClient(t, b.client())
+		holder, operator := b.newClient(t, b.client()), b.newClient(t, b.client())
 		l := holder.NewLock("order")
 		if freed, err := operator.NewLock("order").ForceUnlock(ctx); freed || err != nil {
 			t.Fatalf("force of a free lock: %v, %v", freed, err)
@@ -217,7 +217,7 @@ func TestForceUnlock(t *testing.T) {
 func TestNames(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		c := newClient(t, rdb)
+		c := b.newClient(t, rdb)
 		for _, bad := range []string{
 			"", strings.Repeat("n", 513), "a{b", "a}b", "}a{", "{}", "a{}b", "{a}{b}", "{{a}}", "a\x00b", "a\nb", "\xff",
 		} {
@@ -239,7 +239,7 @@ func TestNames(t *testing.T) {
 			}
 			must(t, l.Unlock(ctx))
 		}
-		prefixed := newClient(t, b.client(), reentrant.WithPrefix("app:lock:"))
+		prefixed := b.newClient(t, b.client(), reentrant.WithPrefix("app:lock:"))
 		must(t, prefixed.NewLock("x").Lock(ctx))
 		if got := hash(t, rdb, "app:lock:x"); len(got) != 1 {
 			t.Errorf("with a prefix: hash is %v", got)
@@ -254,7 +254,7 @@ func TestNames(t *testing.T) {
 func TestLeases(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		l := newClient(t, rdb).NewLock("order")
+		l := b.newClient(t, rdb).NewLock("order")
 		for _, bad := range []time.Duration{-1, -time.Second, time.Nanosecond, time.Millisecond - 1, 1<<63 - 1} {
 			_, tried := l.TryLock(ctx, 0, bad)
 			_, acquired := l.Acquire(ctx, reentrant.WithFixedLease(bad))
@@ -287,7 +287,7 @@ func TestForeignKeyIsLeftAlone(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
 		must(t, rdb.Set(ctx, "order", "somebody's", 0).Err())
-		l := newClient(t, b.client()).NewLock("order")
+		l := b.newClient(t, b.client()).NewLock("order")
 		_, tried := l.TryLock(ctx, time.Second, 0)
 		_, forced := l.ForceUnlock(ctx)
 		_, asked := l.TTL(ctx)
@@ -306,7 +306,7 @@ func TestFencing(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
 		var last int64
-		clients := []*reentrant.Client{newClient(t, rdb), newClient(t, b.client())}
+		clients := []*reentrant.Client{b.newClient(t, rdb), b.newClient(t, b.client())}
 		for i := range 10 {
 			if i == 5 {
 				must(t, rdb.Del(ctx, "redisson_lock_token:{order}").Err())
@@ -335,7 +335,7 @@ func TestFencing(t *testing.T) {
 // Every hand-off inside one Client is a new holder, so it gets a new token.
 func TestFencingThroughHandOff(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
-		c := newClient(t, b.client())
+		c := b.newClient(t, b.client())
 		l := c.NewLock("order", reentrant.WithFencing())
 		var last int64 // guarded by the lock
 		var group sync.WaitGroup
@@ -367,7 +367,7 @@ func TestFencingThroughHandOff(t *testing.T) {
 func TestDo(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx := t.Context()
-		l := newClient(t, b.client()).NewLock("order")
+		l := b.newClient(t, b.client()).NewLock("order")
 		var inner context.Context
 		err := l.Do(ctx, func(ctx context.Context) error {
 			inner = ctx
@@ -407,7 +407,7 @@ func TestDo(t *testing.T) {
 func TestHoldIsReleasedOnce(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		ctx, rdb := t.Context(), b.client()
-		l := newClient(t, rdb).NewLock("order")
+		l := b.newClient(t, rdb).NewLock("order")
 		outer, err := l.Acquire(ctx)
 		must(t, err)
 		inner, err := l.Acquire(ctx)
@@ -440,7 +440,7 @@ func TestExclusion(t *testing.T) {
 	onEveryBackend(t, func(t *testing.T, b backend) {
 		var all []*reentrant.Client
 		for range 4 {
-			all = append(all, newClient(t, b.client()))
+			all = append(all, b.newClient(t, b.client()))
 		}
 		contend(t, "number", all, 4, 50)
 		rdb := b.client()

@@ -32,9 +32,11 @@
 //	held       a holding is live (holding.go)
 //	releasing  the holding is on its way to the next waiter, or to Redis (handoff.go)
 //
-// A holding is live, then releasing, then ended, or lost while live. All of this is
-// guarded by queue.mu, which is never held during I/O. A holding is watched by the
-// watchdog exactly while it is live.
+// A holding is live, then releasing, then ended, or lost while live. It has a lease
+// (lease.go), what stands in Redis for it, which the watchdog watches exactly while
+// the holding is live. A write-behind hand-off (pass.go) ends a live holding and gives its
+// lease to the next one, without a command; the field in Redis follows (follow.go). All
+// of this is guarded by queue.mu, which is never held during I/O.
 //
 // Commands about one lock leave one at a time, numbered, under the queue's wire
 // (call.go). Redis may answer
@@ -55,6 +57,7 @@
 //
 // Mutexes are taken in the order queue.mu, then Client.mu or those of the watchdog
 // and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
-// which they own; one for each command whose caller can leave (call), and one for
-// each clean-up (queue.background), which Close waits for.
+// which they own; one for each command whose caller can leave (call), kept for a while for the next (crew), one for each
+// clean-up (queue.background), and one for each queue whose field lags behind its holder
+// (queue.follow), which Close waits for.
 package reentrant

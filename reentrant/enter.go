@@ -12,7 +12,8 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.owner, r.fencing, r.began = owner, l.fencing, time.Now()
+	r.owner, r.shared = owner, hasOwner(ctx)
+	r.fencing, r.began = l.fencing, time.Now()
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Name: l.name, Err: whyEnded(ctx)}
 	}
@@ -23,9 +24,9 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 	}
 	defer l.c.end()
 	q := l.c.joinQueue(l)
-	defer l.c.leaveQueue(q)
+	defer q.leave()
 	for {
-		h, err := q.enter(ctx, &r)
+		h, err := q.enter(ctx, r)
 		if h != nil || err != nil {
 			return h, err
 		}
@@ -34,7 +35,7 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 
 // enter re-enters the lock if the owner holds it, and queues otherwise. It returns
 // neither a holding nor an error if it has to be called again.
-func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
+func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 	q.mu.Lock()
 	if h := q.holder; h != nil && h.owner == r.owner && h.state == live {
 		q.mu.Unlock()
@@ -53,7 +54,7 @@ func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
 		q.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if r.limited && r.wait <= 0 && (q.holder != nil || q.waiters.Len() > 0) {
+	if r.limited && r.wait <= 0 && (q.holder != nil || q.waiters.first != nil) {
 		busy := &NotAcquiredError{Name: q.name, Waited: time.Since(r.began)}
 		if q.holder != nil {
 			busy.Holder = q.holder.owner
@@ -61,7 +62,12 @@ func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
 		q.mu.Unlock()
 		return nil, busy
 	}
-	w := q.enqueue(*r)
+	w := q.enqueue(r)
 	q.mu.Unlock()
-	return q.await(ctx, w)
+	h, err := q.await(ctx, w)
+	if h != nil && w.from != nil {
+		q.c.granted(w)
+	}
+	q.c.recycle(w)
+	return h, err
 }

@@ -100,6 +100,17 @@ func (o *observer) handedOver(e Event) {
 	o.tell(o.events.HandedOver, slog.LevelDebug, "redlatch: handed over", e)
 }
 
+// granted tells of the hand-off to w. It is for the call that was granted the lock, before it
+// returns: then all is told in the order in which it happened.
+func (o *observer) granted(w *waiter) {
+	if o.logger == nil && o.events.HandedOver == nil && o.events.Acquired == nil {
+		return // the one path in which even this can be felt
+	}
+	from, to := w.from, w.hold
+	o.handedOver(Event{Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)})
+	o.acquired(Event{Name: to.q.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)})
+}
+
 func (o *observer) renewed(e Event) {
 	o.tell(o.events.Renewed, slog.LevelDebug, "redlatch: renewed", e)
 }

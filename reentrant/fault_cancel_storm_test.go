@@ -26,7 +26,7 @@ func TestFaultCancelStorm(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	noise := listenToNoise(t)
 	s := redistest.Start(t)
-	clients := []*reentrant.Client{faultClient(t, s.Client(t)), faultClient(t, s.Client(t))}
+	clients := []*reentrant.Client{faultClient(t, s.Client(t)), faultClient(t, s.Client(t), writeBehind)}
 	var late latencies
 	var cancelled, held atomic.Int64
 	var group sync.WaitGroup

@@ -20,6 +20,17 @@ import (
 // may believe at the same time that they have it, and tokens rise.
 func TestFaultExclusion(t *testing.T) {
 	t.Parallel()
+	excludes(t, []reentrant.LockOption{reentrant.WithFencing()})
+}
+
+// The same with write-behind hand-offs, for which there are no tokens.
+func TestFaultExclusionWriteBehind(t *testing.T) {
+	t.Parallel()
+	excludes(t, nil, writeBehind)
+}
+
+func excludes(t *testing.T, lockOptions []reentrant.LockOption, options ...reentrant.Option) {
+	t.Helper()
 	duration := 6 * time.Second
 	if testing.Short() {
 		duration = time.Second
@@ -40,9 +51,10 @@ func TestFaultExclusion(t *testing.T) {
 			faultproxy.DropBefore, faultproxy.DropAfter, faultproxy.ResetAfter, faultproxy.SwallowReply,
 			faultproxy.Duplicate, faultproxy.Delay(20*time.Millisecond)))
 		// The lease is short enough to end now and then under all this.
-		c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(400*time.Millisecond))
+		c := faultClient(t, r.through(t, impatience(100*time.Millisecond)),
+			append(options, reentrant.WithLease(400*time.Millisecond))...)
 		all = append(all, c)
-		l := c.NewLock("l", reentrant.WithFencing())
+		l := c.NewLock("l", lockOptions...)
 		for o := range 4 {
 			clients.Go(func() {
 				who := fmt.Sprintf("%d/%d", i, o)
@@ -67,7 +79,12 @@ func TestFaultExclusion(t *testing.T) {
 		hits += f.Hits()
 		f.Remove()
 	}
-	t.Logf("seed %d: %d tenures, %d faults, %d calls failed, %d holds lost", seed, hist.len(), hits, failed.Load(), lost.Load())
+	var handedOver uint64
+	for _, c := range all {
+		handedOver += c.Stats().HandedOver
+	}
+	t.Logf("seed %d: %d tenures, %d hand-offs, %d faults, %d calls failed, %d holds lost",
+		seed, hist.len(), handedOver, hits, failed.Load(), lost.Load())
 	if hist.len() < 50 && !testing.Short() {
 		t.Errorf("seed %d: only %d tenures: the workload does not show much", seed, hist.len())
 	}

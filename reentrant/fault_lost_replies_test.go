@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,7 +74,8 @@ type lostReplies struct {
 	rand  *rand.Rand
 	stats *lostReplyStats
 	hist  tenures
-	short bool // the lease is short, and the hold is kept until it was renewed
+	short bool   // the lease is short, and the hold is kept until it was renewed
+	mine  string // write-behind: the ID of the Client that loses replies, whose field may be behind
 }
 
 func (l *lostReplies) run(through, clean redis.UniversalClient, chaos *faultproxy.RuleHandle) {
@@ -83,7 +85,12 @@ func (l *lostReplies) run(through, clean redis.UniversalClient, chaos *faultprox
 	if l.short = l.seed%8 == 1; l.short {
 		lease = time.Second
 	}
-	a, err := reentrant.New(through, reentrant.WithLease(lease))
+	behind := l.seed%3 == 0
+	mode := reentrant.Confirmed
+	if behind {
+		mode = reentrant.WriteBehind
+	}
+	a, err := reentrant.New(through, reentrant.WithLease(lease), reentrant.WithHandoff(mode))
 	if err != nil {
 		l.errorf("%v", err)
 		return
@@ -96,13 +103,22 @@ func (l *lostReplies) run(through, clean redis.UniversalClient, chaos *faultprox
 	}
 	defer abandonClient(b)
 	fencing := []reentrant.LockOption{reentrant.WithFencing()}[:l.rand.IntN(2)]
+	if behind {
+		fencing, l.mine = nil, a.ID()
+	}
 	mine, other := a.NewLock(l.name, fencing...), b.NewLock(l.name, fencing...)
 
 	var group sync.WaitGroup
 	group.Go(func() { l.other(ctx, other) })
 	nested, swap := l.rand.IntN(3), l.rand.IntN(2) == 0
-	if swap { // two owners of one Client: the lock passes from one to the other
+	if swap || behind { // two owners of one Client: the lock passes from one to the other
 		group.Go(func() { l.program(ctx, mine, a, "o2", 0) })
+	}
+	if behind { // and back
+		group.Go(func() {
+			l.program(ctx, mine, a, "o3", 1)
+			l.program(ctx, mine, a, "o3", 0)
+		})
 	}
 	l.program(ctx, mine, a, "o1", nested)
 	group.Wait()
@@ -168,7 +184,7 @@ func (l *lostReplies) program(ctx context.Context, lock *reentrant.Lock, c *reen
 		l.failed(who, "release", err, reentrant.ErrUnconfirmed)
 		return
 	}
-	if _, there := l.redis()[hold.Owner()]; there {
+	if _, there := l.redis()[hold.Owner()]; there && l.mine == "" {
 		l.errorf("%s: its field is there after a confirmed release", who)
 	}
 }
@@ -197,11 +213,40 @@ func (l *lostReplies) other(ctx context.Context, lock *reentrant.Lock) {
 
 // check compares at once: nothing may be on its way that could change the count.
 func (l *lostReplies) check(hold *reentrant.Hold, when string, want int) {
+	if l.mine != "" && strings.HasPrefix(hold.Owner(), l.mine+":") {
+		l.follows(hold, when, want)
+		return
+	}
 	got := l.redis()
 	if len(got) == 1 && got[hold.Owner()] == strconv.Itoa(want) {
 		return
 	}
 	l.lossOr(hold, "%s: Redis has %v, want %s: %d", when, got, hold.Owner(), want)
+}
+
+// follows is check for a field that follows: while the hold lasts one of its Client's owners
+// stands in the hash, and soon it is the hold's own.
+func (l *lostReplies) follows(hold *reentrant.Hold, when string, want int) {
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		got, ours := l.redis(), 0
+		for owner := range got {
+			if strings.HasPrefix(owner, l.mine+":") {
+				ours++
+			}
+		}
+		switch {
+		case len(got) != 1 || ours != 1:
+			l.lossOr(hold, "%s: Redis has %v, want an owner of %s", when, got, l.mine)
+			return
+		case got[hold.Owner()] == strconv.Itoa(want):
+			return
+		case time.Now().After(deadline):
+			l.lossOr(hold, "%s: Redis has %v, want %s: %d within 5 s", when, got, hold.Owner(), want)
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // settles waits for the background to bring the count in line after an error.

@@ -186,17 +186,17 @@ func scriptOf(args []string) string {
 	switch {
 	case second == "redlatch_epoch" && n == 2:
 		return "count"
-	case second == "redlatch_epoch" && wakes:
-		return "release"
 	case second == "redlatch_epoch" && third == "redlatch_waiters":
 		return "transfer"
+	case second == "redlatch_epoch" && wakes:
+		return "release"
 	case second == "redlatch_epoch":
 		return "acquire"
 	case second == "redlatch_turn" && len(argv) == 7:
 		return "leave"
 	case second == "redlatch_turn":
 		return "force"
-	case len(argv) == n+1:
+	case len(argv) == 2*n+1:
 		return "renew"
 	default:
 		return "inspect"

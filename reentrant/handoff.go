@@ -7,14 +7,6 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// maxTurns is how often in a row a lock is handed over inside this Client while
-// waiters of other clients are registered; then it goes out to them.
-const maxTurns = 16
-
-// maxTurnsBesideRedisson is the same while waiters of Redisson are there: two turns
-// of ours to one of theirs, or two.
-const maxTurnsBesideRedisson = 1
-
 // settleRelease is letGo for a caller that does not have the wire.
 func (q *queue) settleRelease(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
@@ -47,13 +39,15 @@ func (q *queue) letGo(ctx context.Context, h *holding) (err error) {
 func (q *queue) successor(h *holding) *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := q.first()
+	w := q.waiters.first
 	switch {
 	case w == nil, q.c.cfg.handoff == Remote, q.c.isClosing():
 		return nil
-	case w.owner == h.owner: // from and to would be one field
+	case w.owner == h.lease.field: // from and to would be one field
 		return nil
-	case q.turns >= q.maxTurns:
+	case h.lease.heir != "": // from which of the two?
+		return nil
+	case q.turns.over(time.Now()):
 		return nil
 	}
 	return w
@@ -70,8 +64,8 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		if sent.IsZero() {
 			sent = time.Now()
 		}
-		g, err := lua.Transfer{From: h.owner, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Counted: !q.c.clustered}.
-			Run(ctx, line, q.keys)
+		g, err := lua.Transfer{From: h.lease.field, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Wake: q.c.wakeUp()}.
+			Run(ctx, line, &q.keys)
 		if err != nil && !lua.Unknown(err) && !q.doubt {
 			sent = time.Time{} // has not run, nor any before it
 		}
@@ -98,23 +92,16 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	}
 
 	q.mu.Lock()
-	switch {
-	case g.Strangers > 0:
-		q.turns, q.maxTurns = q.turns+1, maxTurnsBesideRedisson
-	case g.Others > 0, q.c.clustered: // where Redisson's waiters cannot be counted
-		q.turns, q.maxTurns = q.turns+1, maxTurns
-	default:
-		q.turns = 0
-	}
+	q.turns.taken++
+	q.turns.told(g, time.Now())
 	h.end(ErrReleased)
 	to := q.hold(w.request, g, sent)
 	refusal := q.refusal(to, w, line)
 	if refusal == nil {
+		w.from = h
 		q.grant(w, to)
 		q.mu.Unlock()
 		q.c.counters.handedOver.Add(1)
-		q.c.handedOver(Event{Name: q.name, Owner: to.owner, From: h.owner, Held: time.Since(h.since)})
-		q.c.acquired(Event{Name: q.name, Owner: to.owner, Token: to.token, Waited: time.Since(w.began)})
 		return nil, nil
 	}
 	to.beginRelease(refusal)
@@ -129,10 +116,23 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 // free frees the lock in Redis, which wakes the next client.
 func (q *queue) free(ctx context.Context, h *holding) error {
 	q.afterRedisson.Store(false)
+	verdict, doubted, err := q.freeField(ctx, h.lease.field)
+	if err == nil && verdict == lua.NotHeld && h.lease.heir != "" {
+		// The field had been moved by a command that was not answered. If it runs only
+		// now it is stale: the first release has set the epoch.
+		var again bool
+		verdict, again, err = q.freeField(ctx, h.lease.heir)
+		doubted = doubted || again
+	}
+	return q.released(h, doubted, verdict, err)
+}
+
+// freeField frees the lock if that owner's field stands in Redis.
+func (q *queue) freeField(ctx context.Context, owner string) (v lua.Verdict, doubted bool, err error) {
 	epochSet := true
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		verdict, set, err := lua.Release{Owner: h.owner, Order: o, Wake: q.c.wakeUp()}.
-			Run(ctx, q.c.rdb, q.keys)
+		verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.
+			Run(ctx, q.c.commands, &q.keys)
 		epochSet = set || o.Epoch == 0
 		return lua.Granted{Verdict: verdict}, err
 	})
@@ -140,24 +140,24 @@ func (q *queue) free(ctx context.Context, h *holding) error {
 		q.doubt = true // a full Redis did not take the epoch
 	}
 	if lua.ForeignKey(err) {
-		g, err = lua.Granted{Verdict: lua.NotHeld}, nil // somebody wrote over the lock
+		return lua.NotHeld, doubted, nil // somebody wrote over the lock
 	}
-	return q.released(h, doubted, g.Verdict, err)
+	return g.Verdict, doubted, err
 }
 
 // released ends a holding with what Redis said of its release.
 func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) error {
 	q.mu.Lock()
-	q.turns = 0
+	q.turns.restart(time.Now())
 	held := time.Since(h.since)
 	var lost *LostError
 	switch {
 	case err != nil:
 		err = &UnconfirmedError{
 			Name: q.name, Owner: h.owner, Err: err,
-			FreeAfter: max(0, time.Until(h.expires)),
+			FreeAfter: max(0, time.Until(h.lease.reach)),
 		}
-		q.cleanUp(h.owner, h.expires)
+		h.lease.cleanUp(h.lease.reach)
 	case v == lua.NotHeld && !doubted:
 		lost = &LostError{Name: q.name, Owner: h.owner, Held: held, Reason: Overridden}
 		err = lost

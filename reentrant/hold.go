@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 // Hold is one hold on a [Lock], as a value. It is safe for use by many goroutines.
@@ -119,5 +117,3 @@ func (h *Hold) Release(ctx context.Context) error {
 func (h *Hold) String() string {
 	return fmt.Sprintf("%s held by %s", h.h.q.name, h.h.owner)
 }
-
-var _ watchdog.Handler = (*holding)(nil)

@@ -12,30 +12,27 @@ import (
 // holds included. Its states:
 //
 //	live ──> releasing ──> ended       the last hold was released
-//	  └────> ended                     lost, or abandoned by Close
+//	  └────> ended                     passed on, lost, or abandoned by Close
 //
-// All changes of state are methods here and are made with queue.mu held. It is
-// watched by the watchdog exactly while it is live: registered in the critical
-// section that makes it the holder, taken out in the one that ends that, so neither
-// an unwatched lock nor a watched ghost can be seen.
+// All changes of state are methods here and are made with queue.mu held. Its lease is
+// registered with the watchdog in the critical section that makes it the holder, and
+// taken out in the one that ends that, so neither an unwatched lock nor a watched ghost
+// can be seen.
 type holding struct {
 	q     *queue
 	owner string
 	token int64
-	since time.Time      // the grant
-	watch watchdog.Watch // guarded by the watchdog
+	since time.Time // the grant
+	lease *lease    // own, or that of the holding before
 
 	// All guarded by queue.mu.
 	state   holdState
 	count   int           // holds: what Redis is told
 	fixed   []bool        // each hold, in order: whether it has a fixed lease
-	expires time.Time     // when the key is gone from Redis without a release; set with state releasing
-	reach   time.Time     // until when the key may live by the commands for it, renewals excepted
-	renewed bool          // renewals were or may have been sent
-	orphan  bool          // reach was moved on by a command that nobody has a hold from
 	handles []*Hold       // those whose ctx is still to be ended
 	lost    chan struct{} // made when asked for; closed when the holding is lost or abandoned
 	err     error         // why it ended; set with state ended
+	until   time.Time     // until when it was valid, if it was passed on: the lease lives on
 
 	one [1]bool // room for fixed: most locks are held once
 }
@@ -48,20 +45,33 @@ const (
 	ended
 )
 
+// ownLease is a holding together with its lease.
+type ownLease struct {
+	holding
+	lease lease
+}
+
 // hold makes r's owner the holder, for a grant that was asked for at sent. The
 // caller has queue.mu and has announced its call to Close.
 func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
-	h := &holding{q: q, owner: r.owner, token: g.Token, since: time.Now(), count: 1}
-	h.one[0] = r.fixed
-	h.fixed = h.one[:]
-	h.asked(r)
+	own := &ownLease{}
+	h, l := &own.holding, &own.lease
+	l.q, l.field, l.tenant = q, r.owner, h
+	l.asked(r)
+	h.begin(q, l, r, time.Now())
+	h.token = g.Token
 	q.holder = h
 	q.c.held.Add(1)
 	q.c.work.Add(1)
-	q.c.keepQueue(q)
-	q.c.watchdog.Add(&h.watch, watchdog.Target{Key: q.keys.Lock, Owner: h.owner}, h,
-		h.schedule(watchdog.Validity(sent, r.lease)))
+	q.keep()
+	q.c.watchdog.Add(&l.watch, l.target(), l, h.schedule(watchdog.Validity(sent, r.lease)))
 	return h
+}
+
+func (h *holding) begin(q *queue, l *lease, r request, now time.Time) {
+	h.q, h.lease, h.owner, h.since, h.count = q, l, r.owner, now, 1
+	h.one[0] = r.fixed
+	h.fixed = h.one[:]
 }
 
 // schedule is what the watchdog is to do: renew while any of the holds wants it,
@@ -77,32 +87,20 @@ func (h *holding) schedule(validUntil time.Time) watchdog.Schedule {
 	return s
 }
 
-// asked notes a command with r's lease. Redis has run it by now or, when there is no
-// answer, will have as a rule; it counts from when it does.
-func (h *holding) asked(r request) {
-	if reach := time.Now().Add(r.lease + watchdog.Drift(r.lease)); reach.After(h.reach) {
-		h.reach = reach
+func (h *holding) validUntil() time.Time {
+	h.q.mu.Lock()
+	defer h.q.mu.Unlock()
+	if !h.until.IsZero() {
+		return h.until
 	}
-	h.renewed = h.renewed || !r.fixed
+	return h.lease.validUntil()
 }
-
-// expiry is when the key is gone without a release: later than the validity, as
-// the last renewals may have run without an answer.
-func (h *holding) expiry() time.Time {
-	lease := h.q.c.cfg.lease
-	if last := time.Now().Add(lease + watchdog.Drift(lease)); h.renewed && last.After(h.reach) {
-		return last
-	}
-	return h.reach
-}
-
-func (h *holding) validUntil() time.Time { return h.q.c.watchdog.ValidUntil(&h.watch) }
 
 // push adds a hold that was confirmed.
 func (h *holding) push(fixed bool, validUntil time.Time) {
 	h.count++
 	h.fixed = append(h.fixed, fixed)
-	h.q.c.watchdog.Update(&h.watch, h.schedule(validUntil))
+	h.q.c.watchdog.Update(&h.lease.watch, h.schedule(validUntil))
 }
 
 // pop takes a hold away: the last of the given kind, or the last of all if kind is
@@ -119,16 +117,24 @@ func (h *holding) pop(kind *bool, err error) {
 		h.beginRelease(err)
 		return
 	}
-	h.q.c.watchdog.Update(&h.watch, h.schedule(h.validUntil()))
+	h.q.c.watchdog.Update(&h.lease.watch, h.schedule(h.lease.validUntil()))
 }
 
 // beginRelease ends renewal, before the release is sent: a renewal must never
 // outlive its lock.
 func (h *holding) beginRelease(err error) {
 	h.state = releasing
-	h.expires = h.expiry()
-	h.q.c.watchdog.Remove(&h.watch)
+	h.lease.reach = h.lease.expiry()
+	h.q.c.watchdog.Remove(&h.lease.watch)
 	h.endHandles(err)
+}
+
+// passTo ends a holding, valid until then, whose lease another goes on with as the
+// holder.
+func (h *holding) passTo(next *holding, until time.Time) {
+	h.state, h.err, h.until = ended, ErrReleased, until
+	h.endHandles(ErrReleased)
+	h.q.holder = next
 }
 
 // end takes the lock away from the holder on this side. What follows, the next
@@ -136,7 +142,7 @@ func (h *holding) beginRelease(err error) {
 func (h *holding) end(err error) {
 	q := h.q
 	if h.state == live {
-		q.c.watchdog.Remove(&h.watch)
+		q.c.watchdog.Remove(&h.lease.watch)
 	}
 	h.state, h.err = ended, err
 	h.endHandles(err)
@@ -145,7 +151,7 @@ func (h *holding) end(err error) {
 	}
 	q.c.held.Add(-1)
 	q.c.end()
-	q.c.leaveQueue(q)
+	q.leave()
 }
 
 // detach forgets a handle whose ctx has been ended: a hold that lasts may be entered

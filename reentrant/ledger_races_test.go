@@ -24,7 +24,7 @@ func TestLedger_27_RenewalDoesNotOutliveUnlock(t *testing.T) {
 		l := c.NewLock("job")
 		late := false
 		v.onCommand(func(cmd string, args []string) string {
-			if cmd == "EVALSHA" && args[1] == "1" && len(args) == 5 { // a renewal of one lock
+			if cmd == "EVALSHA" && args[1] == "1" && len(args) == 6 { // a renewal of one lock
 				late = true
 				time.Sleep(20 * time.Millisecond)
 			}

@@ -23,7 +23,7 @@ func (c *Client) line(key string) *line { return &line{c: c, key: key} }
 // its own connection, and is not allowed in a script: hence a pipeline.
 func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
 	if l.c.cfg.replicas == 0 {
-		return l.c.rdb.Process(ctx, cmd)
+		return l.c.commands.Process(ctx, cmd)
 	}
 	pipe, err := l.pipeline(ctx)
 	if err != nil {
@@ -62,9 +62,14 @@ func (l *line) pipeline(ctx context.Context) (redis.Pipeliner, error) {
 func (l *line) missing() int { return l.c.cfg.replicas - l.acks }
 
 // wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the
-// subscribers of one node only, so its 0 says nothing.
+// subscribers of one node only, so its 0 says nothing. Those of SPUBLISH are all at
+// the node that has the lock.
 func (c *Client) wakeUp() lua.Wake {
-	return lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: !c.clustered}
+	w := lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: !c.clustered}
+	if c.hub.Sharded() {
+		w.Publish, w.Counted = "SPUBLISH", true
+	}
+	return w
 }
 
 // yieldTTL is how long a free lock is kept from Go clients while clients of Redisson

@@ -78,7 +78,8 @@ func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, er
 // [ErrNotHeld], changing nothing, if the owner does not hold the lock, and
 // [ErrLost] if it has lost it. It waits for Redis' confirmation until ctx ends;
 // if there is none the error is [ErrUnconfirmed]. The release goes on in the
-// background then, also when ctx had ended before the call.
+// background then, also when ctx had ended before the call. The ctx of the hold itself, which
+// the release ends, will do: the wait is then limited to 5 s.
 func (l *Lock) Unlock(ctx context.Context) error {
 	owner, err := l.owner(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if q == nil {
 		return &NotHeldError{Name: l.name, Owner: owner}
 	}
-	defer l.c.leaveQueue(q)
+	defer q.leave()
 	return q.unlock(ctx, owner, nil)
 }
 
@@ -100,9 +101,5 @@ func (l *Lock) owner(ctx context.Context) (string, error) {
 	if l.err != nil {
 		return "", l.err
 	}
-	owner, err := ownerOf(ctx)
-	if err != nil {
-		return "", err
-	}
-	return l.c.id + ":" + owner, nil
+	return ownerField(ctx, l.c.id)
 }

@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/watchdog"
@@ -20,33 +21,39 @@ type lostHold struct {
 }
 
 // Renewed implements [watchdog.Handler].
-func (h *holding) Renewed(validUntil time.Time) {
-	h.q.c.renewed(Event{Name: h.q.name, Owner: h.owner, ValidUntil: validUntil})
+func (l *lease) Renewed(validUntil time.Time) {
+	l.q.mu.Lock()
+	h := l.q.holder
+	l.q.mu.Unlock()
+	if h != nil && h.lease == l {
+		l.q.c.renewed(Event{Name: l.q.name, Owner: h.owner, ValidUntil: validUntil})
+	}
 }
 
 // Lost implements [watchdog.Handler].
-func (h *holding) Lost(why watchdog.Cause) {
+func (l *lease) Lost(why watchdog.Cause) {
 	reason := LeaseEnded
 	if why == watchdog.CauseNotOwner {
 		reason = Overridden
 	}
-	h.q.lose(h, reason)
+	l.q.lose(l, reason)
 }
 
-// lose ends a live holding as lost and tells everybody. It does nothing if the
-// holding is not live any more.
-func (q *queue) lose(h *holding, reason LossReason) {
+// lose ends the live holding on a lease as lost and tells everybody. It does nothing if
+// there is none any more.
+func (q *queue) lose(l *lease, reason LossReason) {
 	q.mu.Lock()
-	if h.state != live {
+	h := q.holder
+	if h == nil || h.lease != l || h.state != live {
 		q.mu.Unlock()
 		return
 	}
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
 	q.remember(h, err)
-	if reason == LeaseEnded && (h.renewed || h.orphan) {
+	if reason == LeaseEnded && (l.renewed || l.orphan) {
 		// Renewals may have run unanswered, or may still, and so may a re-entry
 		// that nobody waited for: the lock would stay taken for a lease more.
-		q.cleanUp(h.owner, h.expiry())
+		l.cleanUp(l.expiry())
 	}
 	h.end(err)
 	if h.lost != nil {
@@ -106,7 +113,7 @@ func (q *queue) takeLost(owner string) error {
 func (c *Client) rememberLost(l *lostHold) {
 	c.mu.Lock()
 	c.lost = append(c.lost, l)
-	l.q.users++
+	l.q.keep()
 	var oldest *lostHold
 	if len(c.lost) > maxLost {
 		oldest = c.lost[0]
@@ -124,21 +131,18 @@ func (c *Client) rememberLost(l *lostHold) {
 			delete(oldest.q.lostBy, oldest.owner)
 		}
 		oldest.q.mu.Unlock()
-		c.leaveQueue(oldest.q)
+		oldest.q.leave()
 	})
 }
 
 func (c *Client) forgetLost(l *lostHold) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, other := range c.lost {
-		if other == l {
-			c.lost = append(c.lost[:i], c.lost[i+1:]...)
-			l.q.users--
-			if l.q.users == 0 {
-				c.dropQueue(l.q)
-			}
-			return
-		}
+	i := slices.Index(c.lost, l)
+	if i >= 0 {
+		c.lost = slices.Delete(c.lost, i, i+1)
+	}
+	c.mu.Unlock()
+	if i >= 0 {
+		l.q.leave()
 	}
 }

@@ -24,6 +24,8 @@ type config struct {
 	replicas  int
 	ackWithin time.Duration
 	handoff   Handoff
+
+	plainPubSub bool
 }
 
 // WithLease sets the lease of renewed holds: how long a lock outlives its process.
@@ -102,19 +104,39 @@ type Handoff int
 
 const (
 	// Confirmed, the default, hands a released lock to the next waiter of the same
-	// Client by one script, for a bounded number of turns while waiters of other
-	// clients are registered; the new holder starts when Redis has confirmed.
+	// Client by one script; the new holder starts when Redis has confirmed. While waiters
+	// of other clients are registered there are 16 turns in a row, or up to 256 within 2 ms.
 	Confirmed Handoff = iota
 	// Remote frees the lock in Redis at every release, so that clients take turns
 	// one holder each. Slower, and fairer between processes.
 	Remote
+	// WriteBehind hands a released lock to the next waiter of the same Client at once, on
+	// the lease that is held and confirmed; the hash follows. See [WithHandoff].
+	WriteBehind
 )
 
 // WithHandoff chooses the mode of hand-off. The default is [Confirmed].
+//
+// With [WriteBehind] a hand-off inside the Client costs no round trip: the next holder
+// starts on the lease of the one before, which Redis has confirmed and the watchdog goes on
+// renewing, and Hold.ValidUntil says until when as ever. To other clients the lock is held by this
+// one all the while. Which of its owners is another matter: the field in the hash is moved to the
+// present holder within about 5 ms and a round trip, and owners that have come and gone
+// meanwhile never appear. So whoever reads the hash (an operator, Redisson's isHeldByThread
+// or getHoldCount) may see an owner that has released the lock a moment ago; the Client's own
+// IsHeld and HoldCount bring it in line first.
+//
+// A release that hands the lock over so returns nil without Redis having been asked: what Redis had
+// forgotten by then the next holder finds out, at its first renewal or release.
+//
+// A hand-off is confirmed all the same when the lock has fencing, when either hold has a
+// fixed lease, when replicas are asked, and when less than a third of the lease is left. The turns
+// in a row while other clients wait are bounded as with Confirmed; they wait up to 10 ms
+// longer if they come while nobody was known to wait.
 func WithHandoff(mode Handoff) Option {
 	return func(c *config) error {
 		c.handoff = mode
-		if mode != Confirmed && mode != Remote {
+		if mode < Confirmed || mode > WriteBehind {
 			return fmt.Errorf("%w: hand-off mode %d", ErrInvalidOption, mode)
 		}
 		return nil
@@ -172,5 +194,17 @@ func WithFixedLease(lease time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.lease, r.fixed = lease, true
 		return checkLease(lease)
+	}
+}
+
+// WithPlainPubSub makes the Client use PUBLISH and SUBSCRIBE in a Cluster, too, as
+// Redisson does with shardedSubscriptionMode OFF and before 3.22. All clients of a lock must
+// do the same, or they do not hear each other's releases. The default is what Redisson
+// does by default: SPUBLISH and SSUBSCRIBE where the servers answer PUBSUB SHARDNUMSUB, as
+// they do since Redis 7. Outside a Cluster it changes nothing.
+func WithPlainPubSub() Option {
+	return func(c *config) error {
+		c.plainPubSub = true
+		return nil
 	}
 }

@@ -10,10 +10,25 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"github.com/petermattis/goid"
 )
 
 const maxOwner = 256 // bytes
+
+// newID makes a Client's ID: a random UUID of version 8, the one left to applications (RFC
+// 9562), by which the owners of Redlatch are told from those of Redisson, whose version
+// is 4.
+func newID() (string, error) {
+	id, err := uuid.NewRandom()
+	id[6] = id[6]&0x0f | 0x80
+	return id.String(), err
+}
+
+// ofRedlatch reports whether a field is that of an owner of a Client of this library.
+func ofRedlatch(field string) bool {
+	return len(field) > 36 && field[14] == '8' && field[36] == ':'
+}
 
 type ownerKey struct{}
 
@@ -33,6 +48,18 @@ func WithOwner(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, explicitOwner(owner))
 }
 
+// BindOwner returns a ctx that carries its owner, and the owner: the one that ctx has
+// already, or else the calling goroutine, which with this ctx acts through other
+// goroutines. It is for code that does one owner's work on several goroutines and
+// waits for them, as package multilock does. The error is [ErrInvalidOwner].
+func BindOwner(ctx context.Context) (bound context.Context, owner string, err error) {
+	owner, err = ownerOf(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return context.WithValue(ctx, ownerKey{}, owner), owner, nil
+}
+
 // explicitOwner keeps named owners apart from goroutines, whose ids are decimal
 // numbers: order "42" is not goroutine 42. Injective, since what begins with the
 // escape is escaped as well.
@@ -46,15 +73,27 @@ func explicitOwner(owner string) string {
 // ownerOf returns the second half of the owner's field: from ctx, or else the
 // calling goroutine.
 func ownerOf(ctx context.Context) (string, error) {
-	switch owner := ctx.Value(ownerKey{}).(type) {
-	case string:
-		return owner, nil
-	case error:
-		return "", owner
-	default:
+	if !hasOwner(ctx) {
 		return strconv.FormatInt(goroutineID(), 10), nil
 	}
+	if err, invalid := ctx.Value(ownerKey{}).(error); invalid {
+		return "", err
+	}
+	return ctx.Value(ownerKey{}).(string), nil
 }
+
+// ownerField returns the field of the owner in the hashes of a client.
+func ownerField(ctx context.Context, client string) (string, error) {
+	if !hasOwner(ctx) {
+		var buf [64]byte // one allocation, for the string
+		return string(strconv.AppendInt(append(append(buf[:0], client...), ':'), goroutineID(), 10)), nil
+	}
+	owner, err := ownerOf(ctx)
+	return client + ":" + owner, err
+}
+
+// hasOwner reports whether the owner is ctx's, and so may be that of other calls too.
+func hasOwner(ctx context.Context) bool { return ctx.Value(ownerKey{}) != nil }
 
 // goroutineID is goid's fast answer if that agrees with the runtime's own. goid
 // reads a private structure of the runtime, which a new Go release may change; a

@@ -36,10 +36,13 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	why := v.arm(timer, a)
-	wake, freed := v.q.wake, v.q.freed
-	if a.err != nil {
-		wake, freed = nil, nil // there is nothing to be had sooner from a Redis in trouble
+	var wake chan cause // nil with a.err: there is nothing to be had sooner from a Redis in trouble
+	var freed chan struct{}
+	v.q.mu.Lock()
+	if e := v.q.ears; e != nil && a.err == nil {
+		wake, freed = e.wake, e.freed
 	}
+	v.q.mu.Unlock()
 	for {
 		select {
 		case <-timer.C:

@@ -1,30 +1,36 @@
 package reentrant_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
 )
 
 const increments = 10_000
 
 // Two processes read a number from a file and write it back raised by one. Without
-// exclusion between processes they would lose some.
+// exclusion between processes they would lose some. One of them has several goroutines,
+// which hand the lock over write-behind.
 func TestTwoProcessesCountInAFile(t *testing.T) {
 	server := redistest.Start(t)
 	file := filepath.Join(t.TempDir(), "number")
 	must(t, os.WriteFile(file, []byte("0"), 0o600))
 	var children []*exec.Cmd
-	for range 2 {
+	for _, goroutines := range []int{1, 4} {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCountingChild$", "-test.v")
-		child.Env = append(os.Environ(), "REDLATCH_COUNT_IN="+file, "REDLATCH_COUNT_AT="+server.Addr())
+		child.Env = append(os.Environ(), "REDLATCH_COUNT_IN="+file, "REDLATCH_COUNT_AT="+server.Addr(),
+			"REDLATCH_COUNT_BY="+strconv.Itoa(goroutines))
 		child.Stdout = testWriter{t}
 		child.Stderr = testWriter{t}
 		must(t, child.Start())
@@ -35,7 +41,9 @@ func TestTwoProcessesCountInAFile(t *testing.T) {
 			t.Errorf("child: %v", err)
 		}
 	}
-	if got := readNumber(t, file); got != 2*increments {
+	got, err := readNumber(file)
+	must(t, err)
+	if got != 2*increments {
 		t.Errorf("counted to %d, want %d", got, 2*increments)
 	}
 }
@@ -46,23 +54,46 @@ func TestCountingChild(t *testing.T) {
 	if file == "" {
 		t.Skip("runs as a child of TestTwoProcessesCountInAFile")
 	}
+	goroutines, err := strconv.Atoi(os.Getenv("REDLATCH_COUNT_BY"))
+	must(t, err)
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("REDLATCH_COUNT_AT")})
 	defer rdb.Close()
-	l := newClient(t, rdb).NewLock("number")
-	for range increments {
-		must(t, l.Lock(t.Context()))
-		must(t, os.WriteFile(file, []byte(strconv.Itoa(readNumber(t, file)+1)), 0o600))
-		must(t, l.Unlock(t.Context()))
+	mode := reentrant.Confirmed
+	if goroutines > 1 {
+		mode = reentrant.WriteBehind
 	}
+	l := newClient(t, rdb, reentrant.WithHandoff(mode)).NewLock("number")
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			for range increments / goroutines {
+				if err := countUp(t.Context(), l, file); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
-func readNumber(t *testing.T, file string) int {
-	t.Helper()
+func countUp(ctx context.Context, l *reentrant.Lock, file string) error {
+	if err := l.Lock(ctx); err != nil {
+		return err
+	}
+	number, err := readNumber(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strconv.Itoa(number+1)), 0o600)
+	}
+	return errors.Join(err, l.Unlock(ctx))
+}
+
+func readNumber(file string) (int, error) {
 	text, err := os.ReadFile(file)
-	must(t, err)
-	number, err := strconv.Atoi(string(text))
-	must(t, err)
-	return number
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
 }
 
 // testWriter shows a child's complaints.

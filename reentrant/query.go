@@ -46,7 +46,19 @@ func (l *Lock) retry(ctx context.Context, owner string, f func(ctx context.Conte
 func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
 	var answer lua.Inspection
 	err = l.ask(ctx, func(ctx context.Context, owner string) (err error) {
+		l.alignField(ctx)
+		// The field may be behind: with another owner of this Client as the holder, this
+		// one's is what is left of an earlier tenure. Asked before as well as after: a release
+		// may end in between.
+		before := l.holder()
 		answer, err = lua.Inspect(ctx, l.c.rdb, &l.keys, owner)
+		holder := l.holder()
+		if holder == nil {
+			holder = before
+		}
+		if holder != nil && holder.owner != owner {
+			answer.Count = 0
+		}
 		return err
 	})
 	if err != nil {
@@ -103,7 +115,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if freed && robbed != nil {
-		robbed.q.lose(robbed, Overridden)
+		robbed.q.lose(robbed.lease, Overridden)
 	}
 	return freed, nil
 }
@@ -114,7 +126,7 @@ func (l *Lock) holder() *holding {
 	if q == nil {
 		return nil
 	}
-	defer l.c.leaveQueue(q)
+	defer q.leave()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.holder

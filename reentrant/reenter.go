@@ -14,7 +14,7 @@ var errGone = errors.New("holding has ended")
 
 // reenter adds a hold to a live holding. It returns errGone if that has ended by
 // an unlock meanwhile: the call then has to queue.
-func (h *holding) reenter(ctx context.Context, r *request) error {
+func (h *holding) reenter(ctx context.Context, r request) error {
 	q := h.q
 	// Guarded by queue.mu: they decide the race between the answer and the end of
 	// ctx.
@@ -29,7 +29,7 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 		lease := h.extension(r.lease)
 		count, sent, g, e := h.tellEntry(ctx, lease)
 		q.mu.Lock()
-		h.asked(*r)
+		h.lease.asked(r)
 		switch {
 		case h.state != live:
 			e = errGone
@@ -38,15 +38,15 @@ func (h *holding) reenter(ctx context.Context, r *request) error {
 				if !sent.IsZero() && g.Verdict != lua.NotHeld {
 					// The lease was extended for nobody, or may have been: a
 					// command without an answer may have run, or may still.
-					q.cleanUp(h.owner, h.expiry())
+					h.lease.cleanUp(h.lease.expiry())
 				}
 			}
 		case e != nil:
-			h.orphan = true
+			h.lease.orphan = true
 			q.settleCount(h)
 		case gone:
 			e = errInterrupted
-			h.orphan = true
+			h.lease.orphan = true
 			q.settleCount(h)
 		default:
 			h.push(r.fixed, watchdog.Validity(sent, lease))
@@ -93,23 +93,30 @@ func (h *holding) extension(lease time.Duration) time.Duration {
 // that count cannot change until the answer, but for the end of the holding.
 func (h *holding) tellEntry(ctx context.Context, lease time.Duration) (count int, sent time.Time, g lua.Granted, err error) {
 	q := h.q
+	if err := q.align(ctx, h); err != nil {
+		if errors.Is(err, errMoot) {
+			err = nil // the caller finds the holding at its end
+		}
+		return 0, sent, g, err
+	}
 	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
 		over := h.state != live
 		count = h.count + 1
+		h.lease.tenant, h.lease.nested = h, true
 		q.mu.Unlock()
 		if over {
 			return lua.Granted{}, errMoot
 		}
 		sent = time.Now()
-		return lua.Count{Owner: h.owner, Count: count, Lease: lease, Order: o}.Run(ctx, q.c.rdb, q.keys)
+		return lua.Count{Owner: h.owner, Count: count, Lease: lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err):
-		q.lose(h, Overridden)
+		q.lose(h.lease, Overridden)
 		return count, sent, g, foreign(q.name, err)
 	case err == nil && g.Verdict == lua.NotHeld:
-		q.lose(h, Overridden)
+		q.lose(h.lease, Overridden)
 	}
 	return count, sent, g, err
 }

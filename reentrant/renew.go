@@ -75,11 +75,11 @@ func renewSlots(ctx context.Context, rdb redis.UniversalClient, targets []watchd
 
 // renewTogether renews all targets by one script.
 func renewTogether(ctx context.Context, rdb redis.UniversalClient, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
-	keys, owners := make([]string, len(targets)), make([]string, len(targets))
+	tenants := make([]lua.Tenant, len(targets))
 	for i, t := range targets {
-		keys[i], owners[i] = t.Key, t.Owner
+		tenants[i] = lua.Tenant{Lock: t.Key, Owner: t.Owner, Heir: t.Heir}
 	}
-	renewals, err := lua.Renew(ctx, rdb, keys, owners, lease)
+	renewals, err := lua.Renew(ctx, rdb, tenants, lease)
 	if err == nil && len(renewals) < len(targets) {
 		err = errors.New("no answer for some locks")
 	}

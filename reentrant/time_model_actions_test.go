@@ -55,6 +55,7 @@ func (m *lockModel) lock(t *rapid.T) {
 		m.Fatalf("token %d of %s, want %d of %s", h.Token(), h.Owner(), x.token, o.field)
 	}
 	x.fixed = append(x.fixed, fixed)
+	x.ever = x.ever || !fixed
 	x.valid = later(x.valid, now.Add(trusted(d)))
 	m.expires = later(m.expires, now.Add(d))
 	m.grips = append(m.grips, &modelGrip{Hold: h, of: x, fixed: fixed})
@@ -103,7 +104,7 @@ func (m *lockModel) release(t *rapid.T) {
 		m.is("Release after Unlock", err, reentrant.ErrNotHeld)
 	default:
 		m.is("Release of a hold that has ended", err, x.end)
-		if errors.Is(x.end, reentrant.ErrLost) && x.owner.lost > 0 {
+		if errors.Is(x.end, reentrant.ErrLost) && x.owner.lost > 0 && x.owner.last == x {
 			x.owner.lost--
 		}
 	}
@@ -135,6 +136,7 @@ func (m *lockModel) pop(x *modelTenure, i int, err error) {
 func (m *lockModel) lose(x *modelTenure) {
 	x.end, m.live[x.client] = reentrant.ErrLost, nil
 	x.owner.lost += len(x.fixed)
+	x.owner.last = x
 }
 
 func (m *lockModel) oust() {

@@ -41,7 +41,8 @@ type modelOwner struct {
 	ctx    context.Context
 	work   chan func() // of its goroutine; nil for a name, which may act anywhere
 	field  string
-	lost   int // holds it has lost and not unlocked yet
+	lost   int          // holds it has lost and not unlocked yet
+	last   *modelTenure // the one lost last
 }
 
 func (o *modelOwner) do(f func()) {
@@ -60,6 +61,7 @@ type modelTenure struct {
 	client   int
 	owner    *modelOwner
 	fixed    []bool
+	ever     bool // one of its holds is or was renewed
 	valid    time.Time
 	token    int64
 	ousted   time.Time // when Redis forgot it
@@ -232,6 +234,10 @@ func (m *lockModel) settle(x *modelTenure) {
 	}
 	if lost {
 		m.lose(x)
+		if x.ever && x.ousted.IsZero() {
+			// Renewals might have run unanswered, so the library frees what may be left.
+			m.field, m.count = "", 0
+		}
 	}
 }
 

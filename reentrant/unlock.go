@@ -12,6 +12,7 @@ import (
 // unlock takes one hold of the owner away: that of the handle, or the last one if
 // handle is nil.
 func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
+	open := ctx.Err() == nil
 	q.mu.Lock()
 	h := q.holder
 	if handle != nil {
@@ -31,14 +32,16 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		if h.err == ErrReleased {
 			return &NotHeldError{Name: q.name, Owner: owner}
 		}
-		if errors.Is(h.err, ErrLost) {
+		if l := q.lostBy[owner]; l != nil && l.err == h.err { // and not a later loss
 			q.takeLost(owner)
 		}
 		return h.err
-	case watchdog.Passed(h.validUntil()):
+	}
+	now, until := time.Now(), h.lease.validUntil()
+	if watchdog.Left(until, now) <= 0 {
 		// Lost, and the watchdog has not come to it yet: the process was stopped.
 		q.mu.Unlock()
-		q.lose(h, LeaseEnded)
+		q.lose(h.lease, LeaseEnded)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		return q.takeLost(owner)
@@ -49,15 +52,27 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		h.detach(handle)
 		kind = &handle.fixed
 	}
+	if h.count == 1 {
+		if q.passOn(h, now, until) {
+			q.mu.Unlock()
+			return nil
+		}
+	}
 	h.pop(kind, ErrReleased)
 	last := h.state == releasing
-	expires := h.expiry()
+	expires := h.lease.expiry()
 	// Hold.Release has no share in the queue but its holding's. Another release may
 	// end that before the command of this one begins, and the queue would go with it.
-	q.c.keepQueue(q)
+	q.keep()
 	q.mu.Unlock()
-	defer q.c.leaveQueue(q)
+	defer q.leave()
 
+	if open && ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrReleased) {
+		// It was the hold's own ctx, which has just been ended above.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		defer cancel()
+	}
 	var err error
 	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
 		if last {
@@ -83,7 +98,7 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 func (q *queue) expiry(h *holding) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return h.expiry()
+	return h.lease.expiry()
 }
 
 // tellCount brings the hold count in Redis in line after the release of an inner
@@ -91,26 +106,43 @@ func (q *queue) expiry(h *holding) time.Time {
 func (q *queue) tellCount(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
 	defer func() { <-q.wire }()
+	if err := q.align(ctx, h); errors.Is(err, errMoot) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if errors.Is(h.err, ErrLost) {
+			return h.err
+		}
+		return nil // whatever ended it has the last word
+	} else if err != nil {
+		return q.countUntold(h, err)
+	}
 	g, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
 		count, gone := h.count, h.state != live
+		if !gone {
+			h.lease.tenant, h.lease.nested = h, true
+		}
 		q.mu.Unlock()
 		if gone {
 			return lua.Granted{}, errMoot // whatever ended it has the last word
 		}
-		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, q.keys)
+		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err), err == nil && g.Verdict == lua.NotHeld:
-		q.lose(h, Overridden)
+		q.lose(h.lease, Overridden)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		return h.err
 	case err != nil:
-		// The count in Redis is too high. The next command of this owner puts it
-		// right, and its release frees the lock whatever the count.
-		q.settleCount(h)
-		return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err, FreeAfter: max(0, time.Until(q.expiry(h)))}
+		return q.countUntold(h, err)
 	}
 	return nil
+}
+
+// countUntold leaves a hold count in Redis too high. The next command of this owner puts
+// it right, and its release frees the lock whatever the count.
+func (q *queue) countUntold(h *holding, err error) error {
+	q.settleCount(h)
+	return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err, FreeAfter: max(0, time.Until(q.expiry(h)))}
 }

@@ -38,11 +38,12 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		case <-limit:
 			v.askQueue()
 			return v.interrupted()
-		case <-q.c.closing:
-			return v.giveUp(ErrClosed)
 		}
 		if h, over, err := v.settled(); over {
 			return h, err
+		}
+		if q.c.isClosing() { // of which it is told by a poke: one channel less to wait for
+			return v.giveUp(ErrClosed)
 		}
 		if v.askQueue() {
 			return v.lead()
@@ -136,6 +137,7 @@ func (v *vigil) busy(answer lua.Granted) {
 	v.tellWaiting()
 	v.q.mu.Lock()
 	v.q.listen()
+	v.q.overhear(answer)
 	v.q.mu.Unlock()
 }
 

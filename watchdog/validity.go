@@ -28,6 +28,12 @@ func Passed(t time.Time) bool {
 	return passed(t, now, wallOf(now))
 }
 
+// Left is how much time there is from now until t, by the clock that leaves less: 0 or
+// less exactly if t has passed.
+func Left(t, now time.Time) time.Duration {
+	return min(t.Sub(now), t.Round(0).Sub(wallOf(now)))
+}
+
 // passed is Passed for a given reading of both clocks.
 func passed(t, now, wall time.Time) bool {
 	// Before goes by the monotonic readings if both times have one; Round(0)

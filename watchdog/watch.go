@@ -2,8 +2,9 @@ package watchdog
 
 import "time"
 
-// Target names a lease in Redis: the key, and who must be found to own it.
-type Target struct{ Key, Owner string }
+// Target names a lease in Redis: the key, and who must be found to own it. While the
+// lease may be passing from Owner to Heir either will do; Heir is empty otherwise.
+type Target struct{ Key, Owner, Heir string }
 
 // Schedule says until when a lease may be trusted and whether it is renewed.
 type Schedule struct {
@@ -75,8 +76,8 @@ type Watch struct {
 	// was given up is no longer it, though its answer is still heard.
 	call *call
 
-	// gen is raised when a registration begins and when it ends. An answer
-	// carries the gen for which it was asked and counts for no other.
+	// gen is raised when a registration begins, when its target changes and when it
+	// ends. An answer carries the gen for which it was asked and counts for no other.
 	gen uint64
 
 	// pos holds 1 + the index in either queue, 0 when not queued. A watch is

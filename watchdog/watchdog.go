@@ -140,6 +140,32 @@ func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	return true
 }
 
+// Retarget changes what stands in Redis for a watched lease. What was sent for the old
+// target counts no more: its "not owner" would only say that the lease has moved on. A
+// renewal that was under way is planned anew as by Update.
+//
+// Change it to a target with the Heir before the command is sent that moves the lease,
+// and to the new owner alone when that has been confirmed. Retarget does nothing if x is
+// not watched any more.
+func (w *Watchdog) Retarget(x *Watch, t Target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !x.watched() {
+		return
+	}
+	x.target = t
+	x.gen++
+	if x.call == nil {
+		return
+	}
+	x.call = nil
+	if x.renew {
+		now := w.at(time.Now())
+		w.renewing.set(x, w.renewalAt(x, now, now))
+		w.wakeFor(x)
+	}
+}
+
 // Remove ends a watch. It returns false if x was not watched, because it never
 // was, was removed, or its loss has been reported or is being reported right
 // now. If it returns true, Lost will not be called for this registration. A

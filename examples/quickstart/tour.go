@@ -68,7 +68,7 @@ func (t *tour) cleanUp(ctx context.Context) error {
 		errs = append(errs, client.Close(ctx))
 		for _, name := range []string{order, ticket, report} {
 			keys := lua.KeysOf(t.prefix+name, client.ID())
-			errs = append(errs, t.rdb.Del(ctx, keys.Lock, keys.Epoch, keys.Turn, keys.Waiters).Err())
+			errs = append(errs, t.rdb.Del(ctx, keys.Lock, keys.Epoch(), keys.Turn(), keys.Waiters()).Err())
 		}
 	}
 	return errors.Join(errs...)

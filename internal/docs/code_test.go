@@ -20,6 +20,7 @@ var imports = map[string]string{
 	"context":   "context",
 	"errors":    "errors",
 	"log":       "log",
+	"multilock": "github.com/redlatch/redlatch/multilock",
 	"os":        "os",
 	"redis":     "github.com/redis/go-redis/v9",
 	"reentrant": "github.com/redlatch/redlatch/reentrant",

@@ -16,9 +16,13 @@ import (
 func TestNames(t *testing.T) {
 	readme := read(t, "README.md")
 	declared := make(map[string]bool)
-	files, err := filepath.Glob(filepath.Join(root, "reentrant", "*.go"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, dir := range []string{"reentrant", "multilock"} {
+		found, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -40,7 +44,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range interesting.FindAllString(readme, -1) {
 		if !declared[name] && !strings.Contains(readme, "context."+name) {
-			t.Errorf("README.md mentions %s, which reentrant does not have", name)
+			t.Errorf("README.md mentions %s, which neither reentrant nor multilock has", name)
 		}
 	}
 }

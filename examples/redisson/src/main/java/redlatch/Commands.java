@@ -2,6 +2,7 @@ package redlatch;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.redisson.api.RFencedLock;
@@ -30,9 +31,10 @@ final class Commands {
     private final Locks locks;
     private final Load load;
 
-    Commands(RedissonClient client) {
-        locks = new Locks(client);
-        load = new Load(client);
+    /** One client for each server. The first is the one that everything but a joined lock is for. */
+    Commands(List<RedissonClient> clients) {
+        locks = new Locks(clients);
+        load = new Load(clients.get(0));
     }
 
     CompletionStage<?> run(Request r) {

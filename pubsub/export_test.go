@@ -1,0 +1,4 @@
+package pubsub
+
+// SlotOf is for tests.
+var SlotOf = slotOf

@@ -1,0 +1,122 @@
+package pubsub
+
+import "time"
+
+// line is one connection and the channels that are heard on it. A hub has one; in a
+// cluster it has one for each node, and one more for nodes without sharded pub/sub.
+type line struct {
+	hub  *Hub
+	node string // the address of the node that it goes to; empty if any will do
+
+	// wake tells the manager that there may be something to do. Its one slot
+	// suffices: the manager looks at everything each time.
+	wake chan struct{}
+
+	// manager belongs to the goroutine that runs it. It passes from one run to
+	// the next under Hub.mu, with running, so that the delay between attempts to
+	// connect is kept also when each attempt has a listener of its own.
+	manager manager
+
+	// All guarded by Hub.mu.
+	source     Subscriber // opens the connection; of a node, a *redis.Client
+	registry   registry
+	running    bool
+	stopped    chan struct{} // of the latest run, closed when it ends; nil before the first
+	up         bool          // whether there is a connection
+	carried    error         // why the slots that came here left another node; nil if none did
+	plainUntil time.Time     // the node is taken for one without sharded pub/sub until then
+}
+
+func newLine(h *Hub, node string, source Subscriber) *line {
+	l := &line{hub: h, node: node, source: source, wake: make(chan struct{}, 1)}
+	l.registry = registry{line: l, channels: make(map[string]*channel), linger: h.cfg.Linger}
+	l.manager.line = l
+	return l
+}
+
+// sharded reports whether the line subscribes with SSUBSCRIBE.
+func (l *line) sharded() bool { return l.node != "" }
+
+// startLocked starts the manager unless it runs.
+func (l *line) startLocked() {
+	if l.running {
+		return
+	}
+	l.running = true
+	l.stopped = make(chan struct{})
+	go l.manager.run()
+}
+
+// retire ends the run of the manager if there is nothing left for it to do.
+// Deciding that and giving up the running flag is one step under mu; otherwise
+// a Listen in between would count on a manager that is about to end.
+func (l *line) retire() bool {
+	h := l.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed && !l.registry.idle() {
+		return false
+	}
+	for _, ch := range l.registry.channels { // after Close there may be some
+		l.registry.forget(ch)
+	}
+	l.registry.reset()
+	l.carried = nil
+	l.running = false
+	close(l.stopped)
+	if h.router != nil {
+		h.router.poke()
+	}
+	return true
+}
+
+// poke wakes the manager.
+func (l *line) poke() { poke(l.wake) }
+
+func poke(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// work is what the manager has to do next.
+type work struct {
+	subscribe, unsubscribe []string
+	sweep                  time.Time // when a channel stops lingering; zero if none does
+	idle                   bool      // nobody needs the connection; the rest is empty
+}
+
+// next takes the work out of the registry, the channels only if collect is set.
+// When nobody needs the connection it resets the registry in the same step, so
+// that a Listen which comes now does not find a channel confirmed on a
+// connection that is about to be closed.
+func (l *line) next(now time.Time, collect bool) (w work) {
+	h := l.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.sweep = l.registry.sweep(now)
+	if l.registry.idle() {
+		l.registry.reset()
+		l.up = false
+		return work{idle: true}
+	}
+	if collect {
+		w.subscribe, w.unsubscribe = l.registry.collect()
+	}
+	return w
+}
+
+// takeCarried returns what there is to report of slots.
+func (l *line) takeCarried() (err error) {
+	l.hub.mu.Lock()
+	defer l.hub.mu.Unlock()
+	err, l.carried = l.carried, nil
+	return err
+}
+
+func (l *line) idle() bool {
+	l.hub.mu.Lock()
+	defer l.hub.mu.Unlock()
+	return l.registry.idle()
+}

@@ -1,0 +1,77 @@
+package pubsub
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errUnsharded means that the node has no sharded pub/sub, or not for this user.
+var errUnsharded = errors.New("pubsub: the node refuses sharded pub/sub")
+
+// errDropped means that a node has ended subscriptions in a slot, since it serves
+// the slot no longer.
+var errDropped = errors.New("pubsub: the slot has left its node")
+
+// refusedSlot deals with an error in a cluster. Redis answers commands in order, so
+// it is for the first one in flight; that one's slot has to be tried again, here or
+// elsewhere. It returns an error if that is the end of the connection.
+func (c *conn) refusedSlot(err error) error {
+	var refusal redis.Error
+	if !errors.As(err, &refusal) || c.reconnected(err) {
+		return err
+	}
+	h := c.line.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	number, moved := movedSlot(err)
+	if moved && (len(c.flight) == 0 || c.flight[0].slot != number) {
+		// For an SUNSUBSCRIBE that was thought to be answered already: the node
+		// had dropped the channel of its own accord at the same time.
+		c.line.lost(number, err, true)
+		return nil
+	}
+	if len(c.flight) == 0 {
+		return err
+	}
+	if unsharded(err) {
+		return errUnsharded
+	}
+	b := c.flight[0]
+	c.flight = c.flight[1:]
+	c.line.lost(b.slot, err, moved) // first, so that it counts also if nobody listens any more
+	c.line.registry.refused(b.channels)
+	if c.awaited.Add(int32(-b.left)) == 0 {
+		c.line.poke()
+	}
+	return nil
+}
+
+// reconnected reports whether go-redis has replaced the connection because of err,
+// and subscribed on the new one to what it believes is wanted.
+func (c *conn) reconnected(err error) bool {
+	addr, moved := redis.IsMovedError(err)
+	return moved && strings.HasSuffix(addr, c.line.node) || redis.HasErrorPrefix(err, "READONLY")
+}
+
+// movedSlot returns the slot that a MOVED is about.
+func movedSlot(err error) (slot int, moved bool) {
+	if !redis.HasErrorPrefix(err, "MOVED ") {
+		return 0, false
+	}
+	fields := strings.Fields(err.Error())
+	if len(fields) < 2 {
+		return 0, false
+	}
+	slot, e := strconv.Atoi(fields[1])
+	return slot, e == nil && slot >= 0 && slot < slotCount
+}
+
+// unsharded reports whether a refusal of SSUBSCRIBE means the command and not the
+// channels.
+func unsharded(err error) bool {
+	return strings.Contains(err.Error(), "unknown command") ||
+		strings.Contains(err.Error(), "'ssubscribe' command")
+}

@@ -1,0 +1,185 @@
+package pubsub
+
+import (
+	"slices"
+	"time"
+)
+
+// perSlot bounds the rate of attempts when many slots wait to be subscribed anew: one
+// for each perSlot/2 on average.
+const perSlot = 2 * time.Millisecond
+
+// slot is a hash slot with channels in it. All of it is guarded by Hub.mu.
+type slot struct {
+	router    *router
+	number    int
+	line      *line      // where its channels are; the router's limbo while no node is known
+	members   []*channel // all channels of the slot in that line's registry, in no order
+	waiting   bool       // whether the slot is in router.waiting
+	confirmed time.Time  // since when the line's node serves it; zero while that is not known
+	cause     error      // why it was lost last; nil if that was reported, or there is nothing to report
+	doubt     string     // the node that had it by the last check, if that was another one
+
+	backoff // between attempts to subscribe
+}
+
+// join makes a channel a member. Its line must be the slot's.
+func (s *slot) join(ch *channel) {
+	if ch.slot == nil {
+		ch.slot, ch.place = s, len(s.members)
+		s.members = append(s.members, ch)
+	}
+}
+
+func (s *slot) leave(ch *channel) {
+	last := len(s.members) - 1
+	s.members[ch.place] = s.members[last]
+	s.members[ch.place].place = ch.place
+	s.members[last] = nil
+	s.members = s.members[:last]
+	ch.slot = nil
+	if last == 0 {
+		s.router.vacate(s)
+	}
+}
+
+// moveTo takes the listeners of a slot to another line. Those who were told
+// Subscribed will be told Resubscribed there.
+func (s *slot) moveTo(to *line) {
+	from, members := s.line, s.members
+	s.line, s.members, s.confirmed, s.doubt = to, nil, time.Time{}, ""
+	slices.SortFunc(members, byAge)
+	for _, ch := range members {
+		ch.slot = nil
+		if listeners := from.registry.evict(ch); len(listeners) > 0 {
+			s.join(to.registry.admit(ch.name, listeners))
+		}
+	}
+	switch {
+	case len(s.members) == 0:
+		s.router.vacate(s)
+	case to == s.router.limbo:
+		s.router.list(s)
+	}
+	if from != s.router.limbo {
+		from.poke() // it may have something to unsubscribe, or nothing to do any more
+	}
+}
+
+// lost takes a slot away from the line, for the router to look for it. gone means
+// that the node has ended all subscriptions in it, or knows of none.
+func (l *line) lost(number int, err error, gone bool) {
+	r := l.hub.router
+	s := r.slots[number]
+	if s == nil || s.line != l {
+		return
+	}
+	if gone {
+		for _, ch := range s.members {
+			if ch.confirmed() {
+				ch.sent = false
+			}
+		}
+	}
+	s.failed(err)
+	s.moveTo(r.limbo)
+	r.troubleLocked()
+}
+
+// dropped takes note that the node has ended a subscription of its own accord, which
+// it does with all those in a slot when it serves the slot no longer.
+func (l *line) dropped(name string) {
+	ch := l.registry.channels[name]
+	if ch == nil || !ch.confirmed() {
+		return // it went with the first one of its slot
+	}
+	ch.sent = false
+	if !ch.wanted() {
+		l.registry.forget(ch)
+		return
+	}
+	l.lost(slotOf(name), errDropped, true)
+}
+
+// serves takes note of a confirmation.
+func (s *slot) serves(now time.Time) {
+	if s.confirmed.IsZero() {
+		s.confirmed = now
+	}
+	if s.cause != nil {
+		s.line.carried, s.cause = s.cause, nil
+	}
+}
+
+// failed takes note of a refusal, or of the loss of the slot.
+func (s *slot) failed(err error) {
+	now, cfg := time.Now(), &s.router.hub.cfg
+	if s.cause == nil {
+		s.cause = err
+	}
+	if !s.confirmed.IsZero() {
+		s.worked(now.Sub(s.confirmed), cfg)
+	}
+	s.backoff.failed(now, max(s.ceiling(cfg), time.Duration(len(s.router.waiting))*perSlot))
+}
+
+// evict takes the listeners out of a channel. What is left of it goes when Redis has
+// answered what was sent for it.
+func (r *registry) evict(ch *channel) []*Subscription {
+	listeners := ch.listeners
+	ch.listeners = nil
+	if len(listeners) > 0 {
+		r.listened--
+	}
+	r.stopLingering(ch)
+	switch {
+	case ch.sent:
+		r.queue(ch)
+	case !ch.awaited:
+		r.forget(ch)
+	}
+	return listeners
+}
+
+// admit makes a channel with listeners from another line.
+func (r *registry) admit(name string, listeners []*Subscription) *channel {
+	ch := r.channel(name)
+	ch.listeners = listeners
+	for i, s := range listeners {
+		s.channel, s.index = ch, i
+	}
+	r.listened++
+	if ch.confirmed() {
+		// A remainder that was not unsubscribed yet: Redis answers to a second
+		// SSUBSCRIBE as to the first, and so the listeners are told.
+		ch.sent = false
+	}
+	if !ch.sent {
+		r.queue(ch)
+	}
+	return ch
+}
+
+// unsubscribing reports whether the answer to an SUNSUBSCRIBE of the channel is
+// awaited.
+func (r *registry) unsubscribing(name string) bool {
+	ch := r.channels[name]
+	return ch != nil && ch.awaited && !ch.sent
+}
+
+// refused takes note that Redis has refused a command, so that none of its channels
+// is subscribed by it.
+func (r *registry) refused(names []string) {
+	for _, name := range names {
+		ch := r.channels[name]
+		if ch == nil || !ch.awaited {
+			continue
+		}
+		ch.sent, ch.awaited = false, false
+		if ch.wanted() {
+			r.queue(ch)
+		} else {
+			r.forget(ch)
+		}
+	}
+}

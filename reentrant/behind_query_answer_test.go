@@ -1,0 +1,46 @@
+package reentrant_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/faultproxy"
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// The same as in TestBehindIsHeldWhileTheLockIsReleased, but the release is over before the answer
+// to the question is there.
+func TestBehindIsHeldWhenTheLockWasReleased(t *testing.T) {
+	t.Parallel()
+	r := newFaultRig(t).warm(t)
+	rdb := r.through(t)
+	late := lateAnswer{"inspect", make(chan struct{})}
+	answer := sync.OnceFunc(func() { close(late.released) })
+	defer answer()
+	rdb.AddHook(late)
+	c := faultClient(t, rdb, writeBehind)
+	l, a := c.NewLock("l"), owner(t.Context(), "a")
+	okay(t, l.Lock(a))
+	b := callFor(t, c, l, "b")
+	r.proxy.Add(faultproxy.Rule{Match: scriptIs("transfer"), Action: faultproxy.DropBefore})
+	inspections := r.proxy.Add(faultproxy.Rule{Match: scriptIs("inspect"), Action: faultproxy.Delay(0)})
+	r.proxy.Add(faultproxy.Rule{Match: scriptIs("release"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
+	okay(t, l.Unlock(a))
+	hold := b.hold(t, time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	wants(t, hold.Release(short), reentrant.ErrUnconfirmed)
+	var count int
+	asked := begin(func() (err error) { count, err = l.HoldCount(a); return err })
+	redistest.Eventually(t, 5*time.Second, "the question was sent", func() bool { return inspections.Hits() > 0 })
+	freeWithin(t, r.Server, 5*time.Second, "l")
+	redistest.Eventually(t, 5*time.Second, "the release was confirmed", func() bool { return c.Stats().Held == 0 })
+	answer()
+	okay(t, asked.wait())
+	if count != 0 {
+		t.Errorf("HoldCount of an owner that has released the lock is %d", count)
+	}
+}

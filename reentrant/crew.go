@@ -1,0 +1,59 @@
+package reentrant
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxIdle is how many goroutines of a crew are kept for the next command.
+	maxIdle = 16
+	// idleFor is how long.
+	idleFor = time.Second
+)
+
+// crew runs what must go on when its caller leaves, on goroutines that are kept for the next
+// time: a new one begins with a small stack, and growing it through go-redis' calls costs more than all
+// else that a command costs here.
+type crew struct {
+	ctx  context.Context // ends those that are kept
+	work chan func()     // to one that waits
+	idle atomic.Int32    // how many wait, or are about to
+	gone sync.WaitGroup  // all of them
+}
+
+// run runs f on a goroutine that waits, or on a new one.
+func (c *crew) run(f func()) {
+	select {
+	case c.work <- f:
+	default:
+		c.gone.Go(func() { c.serve(f) }) // ends when it has waited too long, or with ctx
+	}
+}
+
+func (c *crew) serve(f func()) {
+	timer := time.NewTimer(idleFor)
+	defer timer.Stop()
+	for f != nil {
+		f()
+		timer.Reset(idleFor)
+		f = c.wait(timer.C)
+	}
+}
+
+// wait returns what to run next, or nil if there is nothing.
+func (c *crew) wait(enough <-chan time.Time) func() {
+	defer c.idle.Add(-1)
+	if c.idle.Add(1) > maxIdle {
+		return nil
+	}
+	select {
+	case f := <-c.work:
+		return f
+	case <-enough:
+	case <-c.ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package reentrant
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// lease is what stands in Redis for this Client: the key with its time to live, and the
+// field of one of its owners. A holding has a lease of its own, but for the one that a
+// write-behind hand-off has made: it goes on with its predecessor's, whose field
+// follows (follow.go).
+//
+// It is watched by the watchdog exactly while its holding is live.
+type lease struct {
+	q     *queue
+	watch watchdog.Watch // guarded by the watchdog
+
+	// All guarded by queue.mu; field and heir change with the wire only.
+	field   string    // the owner whose field stands in the hash
+	heir    string    // the owner to whom the field is being moved, and whose it may be already; empty if it is not
+	moved   time.Time // when that was first asked for
+	tenant  *holding  // whose tenure the field's hold count belongs to
+	nested  bool      // and that count was or may have been another than 1
+	reach   time.Time // until when the key may live by the commands for it, renewals excepted
+	renewed bool      // renewals were or may have been sent
+	orphan  bool      // reach was moved on by a command that nobody has a hold from
+	long    bool      // reach was moved by more than the Client's lease
+}
+
+var _ watchdog.Handler = (*lease)(nil)
+
+// asked notes a command with r's lease. Redis has run it by now or, when there is no
+// answer, will have as a rule; it counts from when it does.
+func (l *lease) asked(r request) {
+	if reach := time.Now().Add(r.lease + watchdog.Drift(r.lease)); reach.After(l.reach) {
+		l.reach = reach
+	}
+	l.renewed = l.renewed || !r.fixed
+	l.long = l.long || r.lease > l.q.c.cfg.lease
+}
+
+// expiry is when the key is gone without a release: later than the validity, as
+// the last renewals may have run without an answer.
+func (l *lease) expiry() time.Time {
+	lease := l.q.c.cfg.lease
+	if last := time.Now().Add(lease + watchdog.Drift(lease)); l.renewed && last.After(l.reach) {
+		return last
+	}
+	return l.reach
+}
+
+func (l *lease) validUntil() time.Time { return l.q.c.watchdog.ValidUntil(&l.watch) }
+
+// target is what the watchdog is to find in Redis.
+func (l *lease) target() watchdog.Target {
+	return watchdog.Target{Key: l.q.keys.Lock, Owner: l.field, Heir: l.heir}
+}
+
+// standsFor reports whether the field in Redis is, or may be, that owner's.
+func (l *lease) standsFor(owner string) bool { return l.field == owner || l.heir == owner }
+
+// cleanUp frees the lease in the background, whichever of its fields there is. The caller
+// has queue.mu.
+func (l *lease) cleanUp(expires time.Time) {
+	l.q.cleanUp(l.field, expires)
+	if l.heir != "" {
+		l.q.cleanUp(l.heir, expires)
+	}
+}
