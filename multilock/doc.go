@@ -1,0 +1,90 @@
+// Package multilock makes one lock of several: of one name on separate Redis servers, to
+// outlive the loss of a server, or of several names, to have them all or none.
+//
+// A [MultiLock] has the methods of a [reentrant.Lock]: Lock, LockLease, TryLock, Unlock,
+// Acquire, Do. The owner is the same too, the one in ctx or else the calling goroutine,
+// and is the owner of every member: who holds the MultiLock may also lock a member.
+// Nested locking works, and a MultiLock can be a member of another.
+//
+// # The two kinds
+//
+// [New] makes a lock that is held when every member is held. Any server that is down
+// makes it unavailable, and any member that is lost makes it lost; two owners hold it
+// at the same time only if all servers forget it together.
+//
+// [NewQuorum] makes one that is held when more than half of the members are: Redlock.
+// Of five servers any two may be down. It is for independent servers without replicas.
+// What each kind survives, what can still go wrong and what the remedies cost is in
+// docs/multilock.md.
+//
+// # When a member counts
+//
+// A member of a quorum counts as long as its lease is valid (the Validity of package
+// watchdog, from before its last confirmed command was sent) and its server is known
+// to be the one that granted it. A hold may be trusted as long as enough members count:
+// [Hold.ValidUntil] is the instant until which they will if nothing more is heard.
+//
+// A server that was restarted may have forgotten a lock that its owner still trusts. So
+// every member proves itself after its grant: the server is asked for its run_id and
+// its uptime (INFO), and is not counted until it has been running for the longest lease
+// that anybody may have had before ([WithLongestLease]). Conversely, a server's answer
+// is trusted for no longer than that lease, so a holder that is cut off has given a
+// restarted server up by the time that others count it. A server with another run_id
+// than before is treated as if it had just been started, whatever its uptime.
+//
+// # How a call gets the lock
+//
+// In rounds (gather.go). A round makes a single attempt on every member in parallel,
+// each within the members' limit. When enough are held, or cannot be any more, the rest
+// is given a moment and is then left alone. Attempts that were not answered are undone
+// by the members' Clients, in the background, until Redis confirms it or the lease has
+// passed.
+//
+// If a member is busy the call waits for the first such in a canonical order, which is
+// the same for all callers (wait.go): in that member's queue, woken by its release,
+// having given back what comes after it. What comes before it is kept for some 100 ms
+// and then given back too; the place in the queue is kept. Then follows another round.
+// So
+//
+//   - there is no deadlock: who waits has nothing in hand, or for 100 ms only what comes
+//     before that which it waits for, whatever the order of the arguments;
+//   - nobody starves: callers of the same members come in turn, by the queue of the
+//     first, since a quorum that finds the first busy leaves the others too and gets
+//     in line (and tries without it only after a while: it may be an orphan's); and
+//     where sets overlap a call that has come to a member in its turn keeps it while
+//     it gets the next.
+//
+// Redisson's MultiLock takes its members in the order of arguments and waits with some
+// in hand; where the orders are opposite, its limit or our patience ends that.
+//
+// Between rounds without a busy member (too many failed, or are in quarantine) nothing
+// is held, and the pause is random.
+//
+// # A hold and its keeper
+//
+// Every hold, nested ones too, has its own holds on the members, which their Clients'
+// watchdogs renew, and one goroutine, its keeper (keeper.go). A hold is held, then
+// released or lost:
+//
+//	held ──> released     Release: the keeper ends, then all members are released
+//	  └────> lost         too few members count: the keeper frees the rest
+//
+// The keeper learns from the members' contexts that one is lost, and has a timer for
+// ValidUntil. In a quorum, three times in a lease, it also asks the servers who they
+// are and takes again what is missing. Servers may answer
+//
+//   - late: each question and attempt has a limit, and what is granted later is given
+//     back; a proof counts from when it was asked for;
+//   - twice: not here. The scripts below take the state that is wanted;
+//   - never: the member stops counting when its lease, or the trust in its server, ends.
+//
+// # Goroutines and mutexes
+//
+// The keeper is ended and waited for by Release, or ends after a loss when it has freed
+// the rest, in 5 s at the most. Attempts, proofs and releases run on goroutines of
+// their own, one a member, which end with their ctx; whoever starts them waits for them.
+//
+// MultiLock.mu guards the record of holds, Hold.mu a hold's state and members, member.mu
+// what is known of a server. None is held during I/O, and no two at once, but that of an
+// outer hold and then that of an inner one.
+package multilock

@@ -1,0 +1,162 @@
+package multilock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// The errors of a MultiLock are those of package reentrant, [reentrant.ErrNotAcquired],
+// [reentrant.ErrLost], [reentrant.ErrNotHeld], [reentrant.ErrUnconfirmed] and so on,
+// and these.
+var (
+	// ErrMembers: there is no member, or two that are the same lock.
+	ErrMembers = errors.New("redlatch: invalid members")
+
+	// ErrQuarantined: the server was started, or replaced, so short a time ago that
+	// a lock which it may have forgotten can still be trusted. [QuarantineError]
+	ErrQuarantined = errors.New("redlatch: server may have forgotten locks")
+
+	// ErrNoAnswer: the member took longer than [WithMemberLimit], or much longer than
+	// the others.
+	ErrNoAnswer = errors.New("redlatch: no answer in time")
+)
+
+// The causes for which an attempt on one member ends before the call does: it took
+// longer than the members' limit, or the round was decided without it.
+var (
+	errSilent  = errors.New("silent for too long")
+	errDecided = errors.New("decided without it")
+)
+
+// errSlow is what a member is said to be that the round was decided without. It is not
+// known to have failed.
+var errSlow = fmt.Errorf("%w: decided without it", ErrNoAnswer)
+
+// errTooLate: so much of the lease had passed that nothing was left of it.
+var errTooLate = errors.New("redlatch: the lease ended before enough members were held")
+
+// MemberError is what one member has to say.
+type MemberError struct {
+	Name   string // of the lock
+	Server string
+	Err    error
+}
+
+func (e *MemberError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q on %s: %s", e.Name, e.Server, plain(e.Err))
+}
+
+// Unwrap gives the error.
+func (e *MemberError) Unwrap() error { return e.Err }
+
+// NotAcquiredError is [reentrant.ErrNotAcquired], and also whatever Err and the members'
+// errors are.
+type NotAcquiredError struct {
+	Name     string
+	Held     int // members held at the last try
+	Need, Of int
+	Waited   time.Duration
+	Err      error          // why the wait ended: ctx's error and cause, or what cannot be mended; nil at its limit
+	Members  []*MemberError // of the last try
+
+	busy bool
+}
+
+func (e *NotAcquiredError) Error() string {
+	s := fmt.Sprintf("redlatch: lock %q not acquired after %v: %d of %d held, %d needed",
+		e.Name, e.Waited.Round(time.Millisecond), e.Held, e.Of, e.Need)
+	if e.Err != nil {
+		s += ": " + plain(e.Err)
+	}
+	return s + list(e.Members)
+}
+
+// Is makes it [reentrant.ErrNotAcquired].
+func (e *NotAcquiredError) Is(target error) bool { return target == reentrant.ErrNotAcquired }
+
+// Unwrap gives the reasons.
+func (e *NotAcquiredError) Unwrap() []error { return unwrap(e.Err, e.Members) }
+
+// Busy reports that so many members were another owner's that the rest was not enough,
+// and that the wait ended for no other reason than its limit.
+func (e *NotAcquiredError) Busy() bool { return e.Err == nil && e.busy }
+
+// LostError is [reentrant.ErrLost], and also whatever the members' errors are.
+type LostError struct {
+	Name     string
+	Owner    string
+	Valid    int // members that could still be trusted
+	Need, Of int
+	Held     time.Duration  // from the grant to the loss
+	Members  []*MemberError // those that were lost or never held
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q lost by %s after %v: %d of %d valid, %d needed%s",
+		e.Name, e.Owner, e.Held.Round(time.Millisecond), e.Valid, e.Of, e.Need, list(e.Members))
+}
+
+// Is makes it [reentrant.ErrLost].
+func (e *LostError) Is(target error) bool { return target == reentrant.ErrLost }
+
+// Unwrap gives the members' errors.
+func (e *LostError) Unwrap() []error { return unwrap(nil, e.Members) }
+
+// ReleaseError says that fewer members than are needed confirmed a release. It is
+// whatever the members' errors are, [reentrant.ErrUnconfirmed] as a rule, and
+// [reentrant.ErrLost] if one of them was lost unnoticed.
+type ReleaseError struct {
+	Name      string
+	Confirmed int
+	Need, Of  int
+	Members   []*MemberError
+}
+
+func (e *ReleaseError) Error() string {
+	return fmt.Sprintf("redlatch: release of lock %q: %d of %d confirmed, %d needed%s",
+		e.Name, e.Confirmed, e.Of, e.Need, list(e.Members))
+}
+
+// Unwrap gives the members' errors.
+func (e *ReleaseError) Unwrap() []error { return unwrap(nil, e.Members) }
+
+// QuarantineError is [ErrQuarantined] with the server, and how long it will be so.
+type QuarantineError struct {
+	Name   string
+	Server string
+	Left   time.Duration
+}
+
+func (e *QuarantineError) Error() string {
+	return fmt.Sprintf("redlatch: lock %q: server %s was started or replaced too short a time ago, it is not counted for another %v",
+		e.Name, e.Server, e.Left.Round(time.Millisecond))
+}
+
+// Is makes it [ErrQuarantined].
+func (e *QuarantineError) Is(target error) bool { return target == ErrQuarantined }
+
+func unwrap(err error, members []*MemberError) (errs []error) {
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, m := range members {
+		errs = append(errs, m)
+	}
+	return errs
+}
+
+// list is what the members say, for the end of a message.
+func list(members []*MemberError) string {
+	var s strings.Builder
+	for _, m := range members {
+		fmt.Fprintf(&s, "; %s: %s", m.Server, plain(m.Err))
+	}
+	return s.String()
+}
+
+// plain is an error's text for use inside another's.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "redlatch: ") }

@@ -1,0 +1,290 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// maxFailures is how many tries in a row may fail for want of answers before a call
+// that no majority has ever answered gives up.
+const maxFailures = 3
+
+// gathering is the way of one call to a hold: rounds of single attempts on all members
+// in parallel, and waits on one of them in between (wait.go). It belongs to the calling
+// goroutine.
+type gathering struct {
+	l     *MultiLock
+	ctx   context.Context // the caller's with its owner; ends at the limit of the wait too
+	terms reentrant.Terms
+	outer *Hold // of the same owner, if the call is nested
+	began time.Time
+	grips []grip // in canonical order
+
+	failures    int       // rounds in a row that too many members failed
+	failingFrom time.Time // the first of them
+	answered    bool      // there was a round that was not one of them
+}
+
+// errLimit is the cause for which a call's ctx ends at the limit of its wait.
+var errLimit = errors.New("limit of the wait")
+
+// acquire takes the lock for the owner of ctx.
+func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms) (*Hold, error) {
+	return l.acquireFor(ctx, terms, false)
+}
+
+// acquireFor is acquire for a hold whose ctx, if it is to last, does not end with ctx.
+func (l *MultiLock) acquireFor(ctx context.Context, terms reentrant.Terms, lasting bool) (*Hold, error) {
+	ctx, owner, err := reentrant.BindOwner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &gathering{l: l, ctx: ctx, terms: terms, began: time.Now(), grips: make([]grip, len(l.members))}
+	for i, m := range l.members {
+		g.grips[i].m = m
+	}
+	if terms.Limited && terms.Wait > 0 {
+		limited, cancel := context.WithDeadlineCause(ctx, g.began.Add(terms.Wait), errLimit)
+		defer cancel()
+		g.ctx = limited
+	}
+	g.outer = l.innermost(owner)
+	h, err := g.run(ctx, owner, lasting)
+	if lost := g.outer.loss(); lost != nil {
+		// Whoever is inside a hold believes to have held the lock all along.
+		if h != nil {
+			_ = h.Release(g.ctx)
+		}
+		return nil, lost
+	}
+	return h, err
+}
+
+// run tries until there is a hold, or an error.
+func (g *gathering) run(ctx context.Context, owner string, lasting bool) (*Hold, error) {
+	if g.ctx.Err() != nil {
+		return nil, g.failure(ended(g.ctx))
+	}
+	for late := 0; ; {
+		complete := g.round(nil)
+		err := twice(g.grips)
+		if err != nil {
+			err = g.end(err)
+		} else if !complete {
+			complete, err = g.next()
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case !complete:
+			continue
+		case ctx.Err() != nil:
+			return nil, g.end(ended(ctx))
+		}
+		if h := g.l.newHold(ctx, owner, lasting, g); h != nil {
+			return h, nil
+		}
+		g.giveBack(g.all())
+		if late++; g.once() || late == maxFailures {
+			return nil, g.failure(errTooLate)
+		}
+		if err := g.pause(g.someTime()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// round makes one attempt on every member that is not held, but for except, and
+// reports whether that makes a hold. As soon as it is decided the rest is given a
+// moment, so that a silent member costs little and a sound one is not left out.
+func (g *gathering) round(except *member) (complete bool) {
+	began := time.Now()
+	ctx, cancel := context.WithCancelCause(g.ctx)
+	defer cancel(nil)
+	type result struct {
+		at int
+		grip
+	}
+	results := make(chan result, len(g.grips))
+	asked := make(map[*member]bool)
+	for i := range g.grips {
+		x := &g.grips[i]
+		if x.ended() {
+			g.giveBack([]*grip{x}) // lost while the call waited: no I/O
+		}
+		if x.m == except || x.held() {
+			continue
+		}
+		asked[x.m] = true
+		m, terms := x.m, single(g.terms)
+		go func() { results <- result{i, g.l.take(ctx, m, terms)} }() // ends with ctx at the latest
+	}
+	var enough <-chan time.Time
+	for len(asked) > 0 {
+		select {
+		case r := <-results:
+			delete(asked, r.m)
+			if x := &g.grips[r.at]; r.held() || x.err == nil || g.ctx.Err() == nil {
+				*x = r.grip // otherwise the call is over, and what was said before tells more
+			}
+			if held := heldOf(g.grips); enough == nil && (held >= g.l.need || held+len(asked) < g.l.need) {
+				timer := time.NewTimer(g.l.grace(time.Since(began), asked))
+				defer timer.Stop()
+				enough = timer.C
+			}
+		case <-enough:
+			cancel(errDecided)
+		}
+	}
+	return g.complete(except != nil)
+}
+
+// complete reports whether the members that are held make a hold. A quorum leaves it
+// to the holder of the first member that answers: otherwise a caller that comes again
+// and again could take the others while the one who has waited longest takes the
+// first. insist is for a call that has waited for that one in vain. A single attempt
+// insists, and so does an owner that is inside already.
+func (g *gathering) complete(insist bool) bool {
+	if heldOf(g.grips) < g.l.need {
+		return false
+	}
+	if insist || g.once() || g.outer != nil {
+		return true
+	}
+	for i := range g.grips {
+		switch x := &g.grips[i]; {
+		case x.held():
+			return true
+		case x.busy():
+			return false
+		}
+	}
+	return false
+}
+
+// next says what is done after a round that was not complete: nothing (an error), or
+// waiting, which may itself complete the hold.
+func (g *gathering) next() (complete bool, err error) {
+	failed := g.where(func(x *grip) bool { return x.failed() })
+	doomed := g.where(func(x *grip) bool { return hopeless(x.err) })
+	spare := len(g.grips) - g.l.need
+	switch {
+	case g.ctx.Err() != nil:
+		return false, g.end(ended(g.ctx))
+	case g.once(), g.outer.loss() != nil:
+		return false, g.end(nil)
+	case len(doomed) > spare:
+		return false, g.end(doomed[0].err)
+	case len(failed) > spare:
+		if g.failures++; g.failures == 1 {
+			g.failingFrom = time.Now()
+		}
+		if !g.answered && g.failures >= maxFailures || time.Since(g.failingFrom) > g.l.cfg.lease {
+			return false, g.end(nil)
+		}
+		g.giveBack(g.all())
+		return false, g.pause(g.someTime())
+	}
+	g.failures, g.answered = 0, true
+	if busy := g.where((*grip).busy); len(busy) > 0 {
+		return g.waitFor(busy[0])
+	}
+	// Quarantine is what is left, and its end is known.
+	g.giveBack(g.all())
+	return false, g.pause(g.quarantine() + g.someTime()/8)
+}
+
+// quarantine is how long it takes until enough members are out of it.
+func (g *gathering) quarantine() (wait time.Duration) {
+	usable := 0
+	left := make([]time.Duration, 0, len(g.grips))
+	for i := range g.grips {
+		x := &g.grips[i]
+		var q *QuarantineError
+		switch {
+		case errors.As(x.err, &q):
+			left = append(left, q.Left)
+		case !x.failed():
+			usable++
+		}
+	}
+	return nth(left, g.l.need-usable)
+}
+
+// once reports whether the call is a single attempt.
+func (g *gathering) once() bool { return g.terms.Limited && g.terms.Wait <= 0 }
+
+// someTime is a random time, so that callers that got into each other's way do not
+// meet again.
+func (g *gathering) someTime() time.Duration {
+	return time.Millisecond + rand.N(g.l.cfg.limit/2+1)
+}
+
+// pause waits. The error is that of a call that is over.
+func (g *gathering) pause(d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-g.ctx.Done():
+		return g.end(ended(g.ctx))
+	}
+}
+
+// end gives everything back and returns the call's error.
+func (g *gathering) end(err error) error {
+	failure := g.failure(err) // before: it tells what was held
+	g.giveBack(g.all())
+	return failure
+}
+
+// failure is the error of a call that ended because of err, or at its limit.
+func (g *gathering) failure(err error) *NotAcquiredError {
+	if errors.Is(err, errLimit) {
+		err = nil
+	}
+	busy := g.where((*grip).busy)
+	return &NotAcquiredError{
+		Name: g.l.name, Held: heldOf(g.grips), Need: g.l.need, Of: len(g.grips),
+		Waited: time.Since(g.began), Err: err, Members: memberErrors(g.grips),
+		busy: len(busy) > len(g.grips)-g.l.need,
+	}
+}
+
+func (g *gathering) all() []*grip { return g.where(func(*grip) bool { return true }) }
+
+// where picks grips, in their order.
+func (g *gathering) where(pick func(*grip) bool) (picked []*grip) {
+	for i := range g.grips {
+		if pick(&g.grips[i]) {
+			picked = append(picked, &g.grips[i])
+		}
+	}
+	return picked
+}
+
+// giveBack frees members, in parallel, and returns when that is confirmed or the
+// members' limit is over, at once if the call is.
+func (g *gathering) giveBack(grips []*grip) {
+	done := make(chan struct{}, len(grips))
+	n := 0
+	for _, x := range grips {
+		if !x.held() {
+			continue
+		}
+		n++
+		t := x.drop(nil)
+		go func() { // ends with giveBack
+			g.l.giveBack(g.ctx, t)
+			done <- struct{}{}
+		}()
+	}
+	for range n {
+		<-done
+	}
+}

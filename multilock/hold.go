@@ -1,0 +1,182 @@
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// Hold is one hold on a [MultiLock], as a value. It is safe for use by many goroutines.
+type Hold struct {
+	l      *MultiLock
+	owner  string
+	since  time.Time // the grant
+	fixed  time.Time // when it ends; zero: it is renewed
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	base   context.Context // carries the owner and has no end: for what is done without a caller
+
+	lost    chan struct{} // closed when the hold is lost
+	stop    chan struct{} // closed when the release begins
+	done    chan struct{} // closed when the keeper has ended
+	changed chan struct{} // capacity 1: a member's hold has ended
+
+	mu       sync.Mutex
+	state    holdState // guarded by mu
+	released bool      // Release was called; guarded by mu
+	grips    []grip    // in canonical order; guarded by mu
+	last     time.Time // ValidUntil when it was last looked at; guarded by mu
+	err      error     // the loss; guarded by mu
+}
+
+// holdState is where a hold is on its way:
+//
+//	held ──> released     Release: the keeper ends, then all members are released
+//	  └────> lost         too few members can be trusted: the keeper frees the rest
+type holdState int
+
+const (
+	held holdState = iota
+	released
+	lost
+)
+
+// newHold makes a hold of what was gathered and starts its keeper. It returns nil if
+// there is no time left to hold it for.
+func (l *MultiLock) newHold(ctx context.Context, owner string, lasting bool, g *gathering) *Hold {
+	h := &Hold{
+		l: l, owner: owner, since: time.Now(),
+		base:    context.WithoutCancel(ctx),
+		lost:    make(chan struct{}),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+		changed: make(chan struct{}, 1),
+		grips:   slices.Clone(g.grips),
+	}
+	h.last = l.trusted(h.grips)
+	if h.last.IsZero() || watchdog.Passed(h.last) {
+		return nil
+	}
+	if g.terms.Lease != 0 {
+		h.fixed = l.leased(h.grips)
+	}
+	if lasting {
+		ctx = h.base
+	}
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	for i := range h.grips {
+		if x := &h.grips[i]; x.held() {
+			h.watch(x.tenure)
+		}
+	}
+	l.remember(h)
+	go h.keep() // ends with Release, which waits for it, or with the loss
+	return h
+}
+
+// Context returns a ctx made from the one that was given to Acquire. It carries the
+// owner: whoever locks the same MultiLock, or a member, with it re-enters. It ends when
+// that one ends, or with the cause (context.Cause) [reentrant.ErrLost] when the lock is
+// lost, [reentrant.ErrReleased] when this hold is released.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Lost returns a channel that is closed when the lock is lost: a member of a lock that
+// needs all, or so many that the rest is not enough. That is at [Hold.ValidUntil] at
+// the latest, but for the scheduling of goroutines. It is not closed by a release.
+func (h *Hold) Lost() <-chan struct{} { return h.lost }
+
+// ValidUntil returns until when the hold may be trusted: until then all members, or
+// more than half of them, are valid. Renewal moves it on, and the loss of a member may
+// move it back. Once the hold has ended it stays.
+func (h *Hold) ValidUntil() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.state == held {
+		if until := h.l.trusted(h.grips); !until.IsZero() {
+			h.last = until
+		} else if now := time.Now(); now.Before(h.last) {
+			h.last = now // lost, and the keeper has not come to it yet
+		}
+	}
+	return h.last
+}
+
+// Tokens returns the members' fencing tokens in the order of the arguments, those of a
+// member that is a MultiLock in its order: 0 for a member that is not held, or whose
+// lock has no [reentrant.WithFencing]. Tokens of different members cannot be compared.
+func (h *Hold) Tokens() []int64 {
+	tokens := make([]int64, h.l.parts)
+	h.eachHeld(func(x *grip) { copy(tokens[x.m.first:], x.tenure.Tokens()) })
+	return tokens
+}
+
+// owners are the owner's fields on the members that are held.
+func (h *Hold) owners() (owners []string) {
+	h.eachHeld(func(x *grip) { owners = append(owners, x.tenure.Owners()...) })
+	return owners
+}
+
+func (h *Hold) eachHeld(f func(x *grip)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.grips {
+		if x := &h.grips[i]; x.held() {
+			f(x)
+		}
+	}
+}
+
+// MemberState is how a hold stands with one member.
+type MemberState struct {
+	Name       string
+	Server     string
+	Held       bool
+	ValidUntil time.Time // while it is held
+	Err        error     // why it is not, as far as that is known
+}
+
+// Members returns how the hold stands with each member, in the order of the arguments.
+func (h *Hold) Members() []MemberState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	states := make([]MemberState, len(h.grips))
+	for i := range h.grips {
+		x := &h.grips[i]
+		s := MemberState{Name: x.m.Name(), Server: x.m.server, Held: x.held() && !x.ended(), Err: x.err}
+		if s.Held {
+			s.ValidUntil = x.trust(h.l.cfg.longest)
+		}
+		states[x.m.index] = s
+	}
+	return states
+}
+
+// String names the lock and the owner.
+func (h *Hold) String() string { return fmt.Sprintf("%s held by %s", h.l.name, h.owner) }
+
+// watch has the keeper look at the hold when a member's hold ends.
+func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.poke) }
+
+func (h *Hold) poke() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// loss returns the error of a hold that is lost, also when the keeper does not know it
+// yet, and nil for no hold.
+func (h *Hold) loss() error {
+	if h == nil {
+		return nil
+	}
+	h.review()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}

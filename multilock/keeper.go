@@ -1,0 +1,227 @@
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// news is what upkeep found out about one member.
+type news struct {
+	grip                    // as it is now
+	at     int              // in the hold's grips
+	before reentrant.Tenure // the hold on it when upkeep began; nil: none
+}
+
+// keep is the hold's keeper: it says when the hold is lost and, in a quorum, asks the
+// servers who they are and takes members that are missing. It ends with the hold. The
+// members' watchdogs renew them without it.
+func (h *Hold) keep() {
+	defer close(h.done)
+	ctx, cancel := context.WithCancel(h.base)
+	found := make(chan news, len(h.grips))
+	working := 0
+	var freeing sync.WaitGroup
+	hear := func(n news) {
+		working--
+		if unwanted := h.apply(n); unwanted != nil {
+			freeing.Go(func() { h.l.giveBack(h.base, unwanted) })
+		}
+	}
+	defer func() {
+		cancel()
+		for working > 0 {
+			hear(<-found)
+		}
+		freeing.Wait()
+		h.freeAfterLoss()
+	}()
+
+	var tick <-chan time.Time
+	var upkeep *time.Timer
+	if h.l.quorum {
+		upkeep = time.NewTimer(h.firstUpkeep())
+		defer upkeep.Stop()
+		tick = upkeep.C
+	}
+	end := time.NewTimer(0)
+	defer end.Stop()
+	for {
+		until, ok := h.review()
+		if !ok {
+			return
+		}
+		end.Reset(time.Until(until))
+		select {
+		case <-h.stop:
+			return
+		case <-h.changed:
+		case <-end.C:
+		case n := <-found:
+			hear(n)
+		case <-tick:
+			upkeep.Reset(h.l.cfg.tick)
+			if working == 0 { // otherwise the last round is still under way
+				working = h.upkeep(ctx, found)
+			}
+		}
+	}
+}
+
+// review drops the members that have ended and says until when the rest may be
+// trusted. If that is over the hold is lost. It reports false if the hold has ended.
+func (h *Hold) review() (until time.Time, ok bool) {
+	h.mu.Lock()
+	if h.state != held {
+		h.mu.Unlock()
+		return time.Time{}, false
+	}
+	var gone []reentrant.Tenure
+	for i := range h.grips {
+		if x := &h.grips[i]; x.ended() {
+			gone = append(gone, x.drop(context.Cause(x.tenure.Context())))
+		}
+	}
+	until = h.l.trusted(h.grips)
+	ok = !until.IsZero() && !watchdog.Passed(until)
+	if ok {
+		h.last = until
+	} else {
+		h.lose()
+	}
+	h.mu.Unlock()
+	// They have ended, so this sends nothing: it makes the Clients forget the loss.
+	over, cancel := context.WithCancel(h.base)
+	cancel()
+	for _, t := range gone {
+		_ = t.Release(over)
+	}
+	if !ok {
+		h.l.rememberLost(h)
+	}
+	return until, ok
+}
+
+// lose ends the hold as lost and tells everybody. The caller has mu, and the state is
+// held.
+func (h *Hold) lose() {
+	now := time.Now()
+	if now.Before(h.last) {
+		h.last = now
+	}
+	h.state = lost
+	h.err = &LostError{
+		Name: h.l.name, Owner: h.owner,
+		Valid: h.l.valid(h.grips), Need: h.l.need, Of: len(h.grips),
+		Held: now.Sub(h.since), Members: memberErrors(h.grips),
+	}
+	h.cancel(h.err)
+	close(h.lost) // last: whoever hears it finds the cause in the ctx
+	h.poke()      // the keeper, if it is not the one who calls
+}
+
+// firstUpkeep is when the first upkeep is due: soon if a member is missing. It may just
+// have been slow, or on its way from its last owner.
+func (h *Hold) firstUpkeep() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if heldOf(h.grips) < len(h.grips) {
+		return min(h.l.cfg.limit, h.l.cfg.tick)
+	}
+	return h.l.cfg.tick
+}
+
+// upkeep begins to ask the servers of all members that are held, and to take those
+// that are not. It returns how many news will come.
+func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	terms := single(reentrant.Terms{})
+	ending := false
+	if !h.fixed.IsZero() {
+		terms.Lease = time.Until(h.fixed) // it must not outlast the rest
+		ending = terms.Lease <= h.l.cfg.limit
+	}
+	for i := range h.grips {
+		x := h.grips[i]
+		switch {
+		case x.held() && h.l.cfg.prove:
+			n++
+			go func() { found <- news{h.l.verify(ctx, x), i, x.tenure} }() // the keeper waits for it
+		case !x.held() && !ending:
+			n++
+			go func() { found <- news{h.l.take(ctx, x.m, terms), i, nil} }() // the keeper waits for it
+		}
+	}
+	return n
+}
+
+// verify asks the server of a member that is held who it is. One that was restarted or
+// replaced is not trusted any more, even if it knows the lock. One that does not
+// answer is asked again; it is trusted for as long as its last answer allows.
+func (l *MultiLock) verify(ctx context.Context, x grip) grip {
+	p, err := l.prove(ctx, x.m)
+	switch {
+	case p.runs != "" && p.runs != x.proof.runs:
+		if err == nil {
+			err = fmt.Errorf("%w: it is another one than before", ErrQuarantined)
+		}
+		return grip{m: x.m, err: err}
+	case err == nil:
+		x.proof = p
+	}
+	return x
+}
+
+// apply brings in news of a member. It returns what is to be given back: a member that
+// is not trusted any more, or one that was taken and is not wanted any more.
+func (h *Hold) apply(n news) (unwanted reentrant.Tenure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	x := &h.grips[n.at]
+	switch {
+	case x.tenure != n.before:
+		return nil // it was verified, and is lost meanwhile
+	case n.before != nil && n.held():
+		x.proof = n.proof
+	case n.before != nil:
+		return x.drop(n.err)
+	case !n.held():
+		x.err = n.err
+	case h.state == held && !watchdog.Passed(h.last):
+		*x = n.grip
+		h.watch(n.tenure)
+	default:
+		return n.tenure
+	}
+	return nil
+}
+
+// freeAfterLoss frees what is left of a hold that is lost, so that others need not wait
+// for an owner who may never unlock. Fixed leases that have run out are left to do so
+// in Redis: some use them, without an unlock, to keep others out for that long.
+func (h *Hold) freeAfterLoss() {
+	h.mu.Lock()
+	over, rest := h.state == lost, time.Time{}
+	for i := range h.grips {
+		if x := &h.grips[i]; x.held() {
+			rest = latest(rest, x.tenure.ValidUntil())
+		}
+	}
+	h.mu.Unlock()
+	if !over {
+		return
+	}
+	if left := time.Until(rest); !h.fixed.IsZero() && left <= h.l.cfg.limit {
+		timer := time.NewTimer(left + time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+	}
+	ctx, cancel := context.WithTimeout(h.base, releaseWithin)
+	defer cancel()
+	h.l.release(ctx, h.surrender(), len(h.grips))
+}

@@ -1,0 +1,181 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Locker is what a MultiLock is made of: a [reentrant.Lock], or a [MultiLock].
+type Locker interface {
+	Member() reentrant.Member
+}
+
+var (
+	_ Locker = (*reentrant.Lock)(nil)
+	_ Locker = (*MultiLock)(nil)
+)
+
+// MultiLock is a lock over several others, its members. See the package comment for
+// the two kinds, and for what either survives. It is safe for use by many goroutines.
+//
+// Unlike a [reentrant.Lock] it has a state of its own: it remembers who holds it, so
+// that [MultiLock.Unlock] knows what to release. Unlock the MultiLock that was locked,
+// and not another one with the same members. Nested locking works through any of them.
+type MultiLock struct {
+	name    string
+	members []*member // in canonical order
+	parts   int       // of all members
+	need    int       // so many members make a hold
+	quorum  bool
+	cfg     config
+
+	mu    sync.Mutex
+	holds map[string][]*Hold // by owner, the innermost last; guarded by mu
+	lost  []*Hold            // those of holds that are lost, oldest first, at most maxLost; guarded by mu
+}
+
+// New makes a MultiLock that is held when every member is held. It does no I/O. No
+// member, and the same member twice, is [ErrMembers].
+func New(locks ...Locker) (*MultiLock, error) { return NewWith(locks) }
+
+// NewQuorum makes a MultiLock that is held when more than half of its members are:
+// Redlock, for independent servers, best five of them. It does no I/O. No member, and
+// the same member twice, is [ErrMembers]; that two members are locks of one name on
+// one server may show only at the first use.
+func NewQuorum(locks ...Locker) (*MultiLock, error) { return NewQuorumWith(locks) }
+
+// NewWith is [New] with options.
+func NewWith(locks []Locker, opts ...Option) (*MultiLock, error) {
+	return build(locks, len(locks), false, opts)
+}
+
+// NewQuorumWith is [NewQuorum] with options.
+func NewQuorumWith(locks []Locker, opts ...Option) (*MultiLock, error) {
+	return build(locks, len(locks)/2+1, true, opts)
+}
+
+func build(locks []Locker, need int, quorum bool, opts []Option) (*MultiLock, error) {
+	members, err := newMembers(locks)
+	if err != nil {
+		return nil, err
+	}
+	l := &MultiLock{
+		name:    nameOf(members),
+		members: members,
+		need:    need,
+		quorum:  quorum,
+		holds:   make(map[string][]*Hold),
+	}
+	for _, m := range members {
+		l.parts += m.parts
+	}
+	l.cfg, err = newConfig(members, quorum, opts)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Name returns the members' names, each once, joined by "+". It is for messages.
+func (l *MultiLock) Name() string { return l.name }
+
+// Lock takes the lock, waiting until it is free, and keeps it by renewing its members
+// until it is released or lost. The wait ends when the lock is acquired, when ctx ends,
+// or when so many members fail that the rest is not enough: after three tries, or
+// after one lease if they had answered this call before. A member that is busy, or in
+// quarantine, is waited for. The error then is [reentrant.ErrNotAcquired] with those
+// of all members, and no member is left locked; what was not answered is given back in
+// the background, within one lease.
+//
+// An owner that holds the lock enters it again: one [MultiLock.Unlock] for each Lock.
+// If that finds the lock lost, the error is [reentrant.ErrLost].
+func (l *MultiLock) Lock(ctx context.Context) error {
+	_, err := l.acquire(ctx, reentrant.Terms{})
+	return err
+}
+
+// LockLease is Lock with a fixed lease: no member is renewed, and the hold is lost when
+// it ends. It is 1 ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
+func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
+	terms, err := reentrant.TermsOf(reentrant.WithFixedLease(lease))
+	if err != nil {
+		return err
+	}
+	_, err = l.acquire(ctx, terms)
+	return err
+}
+
+// TryLock is Lock with a limit on the wait, which holds also while servers are silent;
+// wait 0 or less is a single attempt, as long as the members' limit ([WithMemberLimit]).
+// With lease 0 the hold is renewed, otherwise it has that fixed lease. It returns false
+// and no error when so many members were another owner's that the rest was not enough;
+// and false and an error when other reasons were needed to explain it.
+func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
+	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
+	if lease != 0 {
+		opts = append(opts, reentrant.WithFixedLease(lease))
+	}
+	terms, err := reentrant.TermsOf(opts...)
+	if err != nil {
+		return false, err
+	}
+	_, err = l.acquire(ctx, terms)
+	var busy *NotAcquiredError
+	if errors.As(err, &busy) && busy.Busy() {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unlock releases the owner's last hold on this MultiLock: all its members, also after
+// an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has no
+// hold, and [reentrant.ErrLost] if it has lost it. It waits for the members'
+// confirmations until ctx ends; a quorum waits for a majority, and a moment for the
+// rest. If those that are needed do not come the error is a [ReleaseError].
+func (l *MultiLock) Unlock(ctx context.Context) error {
+	_, owner, err := reentrant.BindOwner(ctx)
+	if err != nil {
+		return err
+	}
+	h := l.pop(owner)
+	if h == nil {
+		return &reentrant.NotHeldError{Name: l.name, Owner: owner}
+	}
+	return h.Release(ctx)
+}
+
+// Acquire takes the lock as Lock does and returns the hold as a value. Each Acquire
+// makes a Hold of its own, also on re-entry, and wants one [Hold.Release]. The options
+// are [reentrant.WithWait] and [reentrant.WithFixedLease].
+func (l *MultiLock) Acquire(ctx context.Context, opts ...reentrant.AcquireOption) (*Hold, error) {
+	terms, err := reentrant.TermsOf(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return l.acquire(ctx, terms)
+}
+
+// releaseWithin bounds releases for which there is no caller's ctx: the one after
+// [MultiLock.Do], whose ctx may have ended, and the one after a loss.
+const releaseWithin = 5 * time.Second
+
+// Do acquires the lock, calls fn with the hold's ctx and releases the lock, also when
+// fn panics. It returns the error of the acquisition, or fn's error joined with that
+// of the release: a nil error means that fn succeeded and held the lock to the end.
+// The release is not ended by ctx; it is given 5 s.
+func (l *MultiLock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
+	hold, err := l.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		defer cancel()
+		err = errors.Join(err, hold.Release(ctx))
+	}()
+	return fn(hold.Context())
+}

@@ -1,0 +1,71 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Member returns the MultiLock as a member of another.
+func (l *MultiLock) Member() reentrant.Member { return (*multiMember)(l) }
+
+type multiMember MultiLock
+
+func (m *multiMember) Name() string { return m.name }
+
+func (m *multiMember) Parts() []reentrant.Part {
+	parts := make([]reentrant.Part, m.parts)
+	for _, inner := range m.members {
+		copy(parts[inner.first:], inner.Parts())
+	}
+	return parts
+}
+
+func (m *multiMember) Lease() (longest time.Duration) {
+	for _, inner := range m.members {
+		longest = max(longest, inner.Lease())
+	}
+	return longest
+}
+
+// Delay allows for a member to be silent, one that proves itself, and what was granted
+// to be given back.
+func (m *multiMember) Delay() time.Duration { return 3 * m.cfg.limit }
+
+// Servers returns those of all members. A quorum has none: it survives that one of
+// them forgets, and sees to it.
+func (m *multiMember) Servers(ctx context.Context) ([]reentrant.Server, error) {
+	if m.quorum && m.cfg.prove {
+		return nil, nil
+	}
+	answers := make([][]reentrant.Server, len(m.members))
+	errs := make([]error, len(m.members))
+	var asked sync.WaitGroup
+	for i, inner := range m.members {
+		asked.Go(func() { answers[i], errs[i] = inner.Servers(ctx) })
+	}
+	asked.Wait()
+	var servers []reentrant.Server
+	for _, answer := range answers {
+		servers = append(servers, answer...)
+	}
+	return servers, errors.Join(errs...)
+}
+
+func (m *multiMember) Take(ctx context.Context, terms reentrant.Terms) (reentrant.Tenure, error) {
+	h, err := (*MultiLock)(m).acquireFor(ctx, terms, true)
+	if err != nil {
+		return nil, err
+	}
+	return multiTenure{h}, nil
+}
+
+// multiTenure is a Hold as its outer lock sees it.
+type multiTenure struct {
+	*Hold
+}
+
+func (t multiTenure) Owners() []string { return t.owners() }

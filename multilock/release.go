@@ -1,0 +1,185 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// Release releases this hold, as [MultiLock.Unlock] does with the last one, and from
+// any goroutine. A second call returns [reentrant.ErrNotHeld].
+func (h *Hold) Release(ctx context.Context) error {
+	h.l.forget(h)
+	h.mu.Lock()
+	if h.released {
+		h.mu.Unlock()
+		return &reentrant.NotHeldError{Name: h.l.name, Owner: h.owner}
+	}
+	h.released = true
+	if h.state == held {
+		if until := h.l.trusted(h.grips); until.IsZero() || watchdog.Passed(until) {
+			h.lose() // and the keeper has not come to it yet: the process was stopped
+		}
+	}
+	if h.state == lost {
+		err := h.err
+		h.mu.Unlock()
+		select {
+		case <-h.done: // the keeper frees the rest
+		case <-ctx.Done():
+		}
+		return err
+	}
+	h.state = released
+	h.cancel(reentrant.ErrReleased)
+	close(h.stop)
+	h.mu.Unlock()
+	<-h.done // soon: what it has under way ends with it
+
+	confirmed, members := h.l.release(ctx, h.surrender(), h.l.need)
+	if confirmed >= h.l.need {
+		return nil
+	}
+	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.grips), Members: members}
+}
+
+// surrender takes all members out of the hold, for their release.
+func (h *Hold) surrender() (grips []grip) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	grips = slices.Clone(h.grips)
+	for i := range h.grips {
+		if x := &h.grips[i]; x.held() {
+			x.drop(nil)
+		}
+	}
+	return grips
+}
+
+// release releases all members that are held, in parallel, and returns how many have
+// confirmed it, and the errors of the others. When enough have confirmed, the rest is
+// given a moment; it goes on in the background then, as it does when ctx ends.
+func (l *MultiLock) release(ctx context.Context, grips []grip, enough int) (confirmed int, members []*MemberError) {
+	began := time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		m   *member
+		err error
+	}
+	results := make(chan result, len(grips))
+	asked := make(map[*member]bool)
+	for i := range grips {
+		x := &grips[i]
+		if !x.held() {
+			continue
+		}
+		m, t := x.m, x.tenure
+		asked[m] = true
+		go func() { results <- result{m, t.Release(ctx)} }() // ends with ctx at the latest
+	}
+	var over <-chan time.Time
+	for len(asked) > 0 {
+		select {
+		case r := <-results:
+			delete(asked, r.m)
+			if r.err != nil {
+				members = append(members, &MemberError{Name: r.m.Name(), Server: r.m.server, Err: r.err})
+			} else {
+				confirmed++
+			}
+			if confirmed >= enough && over == nil {
+				timer := time.NewTimer(l.grace(time.Since(began), asked))
+				defer timer.Stop()
+				over = timer.C
+			}
+		case <-over:
+			cancel()
+		}
+	}
+	return confirmed, members
+}
+
+// ended says why ctx has ended: its cause, and context.Canceled or DeadlineExceeded in
+// any case.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return cause
+	}
+	return errors.Join(ctx.Err(), cause)
+}
+
+// maxLost bounds how many lost holds a MultiLock remembers so that their Unlock can
+// answer [reentrant.ErrLost]. The oldest are forgotten first: callers that let fixed
+// leases run out and never unlock must not cost memory for ever.
+const maxLost = 1024
+
+// remember puts a hold on its owner's record.
+func (l *MultiLock) remember(h *Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds[h.owner] = append(l.holds[h.owner], h)
+}
+
+// rememberLost notes that a hold on the record is lost.
+func (l *MultiLock) rememberLost(h *Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.holds[h.owner], h) || slices.Contains(l.lost, h) {
+		return
+	}
+	l.lost = append(l.lost, h)
+	if len(l.lost) > maxLost {
+		l.drop(l.lost[0])
+	}
+}
+
+// forget takes a hold off the record.
+func (l *MultiLock) forget(h *Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(h)
+}
+
+// pop takes the owner's innermost hold off the record, nil if there is none.
+func (l *MultiLock) pop(owner string) *Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	holds := l.holds[owner]
+	if len(holds) == 0 {
+		return nil
+	}
+	h := holds[len(holds)-1]
+	l.drop(h)
+	return h
+}
+
+// drop takes a hold off both lists. The caller has mu.
+func (l *MultiLock) drop(h *Hold) {
+	same := func(other *Hold) bool { return other == h }
+	l.lost = slices.DeleteFunc(l.lost, same)
+	rest := slices.DeleteFunc(l.holds[h.owner], same)
+	if len(rest) == 0 {
+		delete(l.holds, h.owner)
+		return
+	}
+	l.holds[h.owner] = rest
+}
+
+// innermost is the hold that a call of the owner is nested in, nil if there is none.
+func (l *MultiLock) innermost(owner string) *Hold {
+	l.mu.Lock()
+	holds := slices.Clone(l.holds[owner])
+	l.mu.Unlock()
+	for _, h := range slices.Backward(holds) {
+		if h.loss() == nil {
+			return h
+		}
+	}
+	return nil
+}

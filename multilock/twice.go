@@ -1,0 +1,59 @@
+package multilock
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// twice looks for two members that are one lock on one server, by way of two Clients.
+// The first that is granted keeps the other busy; in another database it does not, but
+// the servers are not independent then.
+func twice(grips []grip) error {
+	for i := range grips {
+		if err := ownRival(grips, &grips[i]); err != nil {
+			return err
+		}
+	}
+	return sameServer(grips)
+}
+
+// sameServer finds two members of the same name with the same server.
+func sameServer(grips []grip) error {
+	type lock struct{ key, runs string }
+	seen := make(map[lock]*member)
+	for i := range grips {
+		g := &grips[i]
+		if !g.held() || g.proof.runs == "" || g.m.parts != 1 {
+			continue
+		}
+		is := lock{g.m.place.key, g.proof.runs}
+		if other := seen[is]; other != nil {
+			return fmt.Errorf("%w: %q on %s and on %s is one lock on one server", ErrMembers, g.m.Name(), other.server, g.m.server)
+		}
+		seen[is] = g.m
+	}
+	return nil
+}
+
+// ownRival reports whether a member is busy because another member of the same
+// attempt holds it.
+func ownRival(grips []grip, busy *grip) error {
+	var rival *reentrant.NotAcquiredError
+	if !busy.busy() || !errors.As(busy.err, &rival) || rival.Holder == "" {
+		return nil
+	}
+	for i := range grips {
+		g := &grips[i]
+		if g == busy || !g.held() || g.m.place.key != busy.m.place.key {
+			continue
+		}
+		for _, owner := range g.tenure.Owners() {
+			if owner == rival.Holder {
+				return fmt.Errorf("%w: %q on %s and on %s is one lock on one server", ErrMembers, g.m.Name(), g.m.server, busy.m.server)
+			}
+		}
+	}
+	return nil
+}
