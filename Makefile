@@ -24,6 +24,21 @@ lint: ## check the format (gofmt), vet, staticcheck
 	go vet -tags interop ./examples/redisson
 	go run $(STATICCHECK) -tags interop ./...
 
+# Apart from lint, which has three minutes on a new machine: the peers and the plots make
+# it take half as long again to fetch and compile.
+smoke: tools ## vet, staticcheck and try the benchmarks, each for a moment
+	go vet -C benchmarks ./...
+	go run -C benchmarks $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...
+
+bench: tools ## measure everything into docs/benchmarks.md: 10 minutes on a machine that does nothing else
+	@sh .ci/tools java
+	cd examples/redisson && mvn -q -B package
+	go run -C benchmarks . -for 2s -rounds 3 -json ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
+
+tables: ## write the plots and the tables of docs/benchmarks.md again, from the JSON
+	go run -C benchmarks . -from ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
+
 cover: tools ## run all tests and print the coverage; cover.out has the details
 	REDLATCH_REQUIRE_REDIS=1 go test -count=1 -timeout 10m -coverpkg=./... -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | tail -n 1
@@ -35,4 +50,4 @@ examples: ## run every example, each with a Redis of its own
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop lint cover examples tools
+.PHONY: help test interop lint smoke bench tables cover examples tools

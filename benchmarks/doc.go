@@ -7,15 +7,16 @@
 //
 //	go run -C benchmarks . -quick                 # two minutes, to see that all works
 //	go run -C benchmarks . -json result.json -plots plots
+//	make bench                                    # all of it, into docs/benchmarks.md
 //	go run -C benchmarks . -only 'one-process|hand-off' -peers redlatch,rueidislock
 //	go run -C benchmarks . -from result.json -plots plots
 //
-// -C has the files of -json and -plots count from this directory. It is a module of
+// -C has the files of -json, -plots and -markdown count from this directory. It is a module of
 // its own, so that nobody who uses Redlatch gets the other libraries with it.
 //
 // It needs redis-server in PATH, and for Redisson a JVM and the program of
 // examples/redisson (mvn -q -B package there); without them Redisson is left out, and
-// the output says so.
+// the output says so. docs/benchmarks.md says what each workload does.
 //
 // # What is measured
 //
@@ -30,6 +31,10 @@
 // Mutual exclusion is checked in every run, by a counter in memory that all processes
 // share, or for Redisson from the times of its holds. A run that sees two holders
 // prints no figures and fails.
+//
+// The workloads of scale (crowd, crowd-spread, churn, many-held) are run at a tenth of
+// their size and in full, by Redlatch alone, with this process as the other client whose
+// PINGs are timed meanwhile.
 //
 // Redisson's hand-off comes from two threads in two JVMs that ask again at once: only
 // passes to the other JVM count. The Go libraries ask again when the other has had the

@@ -13,10 +13,11 @@ import (
 )
 
 type options struct {
-	config bench.Config
-	json   string
-	plots  string
-	from   string
+	config   bench.Config
+	json     string
+	plots    string
+	markdown string
+	from     string
 }
 
 func parse(args []string) (o options, err error) {
@@ -26,15 +27,19 @@ func parse(args []string) (o options, err error) {
 	flags.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "work so long before each measurement")
 	flags.DurationVar(&c.WarmJVM, "warm-jvm", 10*time.Second, "and so long before the first of a JVM")
 	flags.IntVar(&c.Rounds, "rounds", 5, "rounds; the median counts")
+	flags.IntVar(&c.Waiters, "waiters", 10_000, "waiters for one lock in crowd and crowd-spread")
+	flags.IntVar(&c.Names, "names", 100_000, "names in churn")
 	flags.IntVar(&c.Locks, "locks", 100_000, "locks to hold at once in many-held")
 	flags.DurationVar(&c.Lease, "lease", 30*time.Second, "their lease, renewed each third of it")
+	flags.DurationVar(&c.Rest, "rest", 2*time.Second, "wait so long before looking at what crowd and churn have left behind")
 	flags.StringVar(&c.Jar, "jar", "../examples/redisson/target/peer.jar", "the Java program that runs Redisson")
 	flags.StringVar(&o.json, "json", "", "write all figures to this `file`")
 	flags.StringVar(&o.plots, "plots", "", "draw plots (SVG) into this `directory`")
+	flags.StringVar(&o.markdown, "markdown", "", "write the tables into this `file`, between its two comments")
 	flags.StringVar(&o.from, "from", "", "measure nothing: show the figures of this JSON `file`")
 	only := flags.String("only", "", "workloads whose names match this `regexp`")
 	peers := flags.String("peers", "", "these peers only, a `list` with commas")
-	quick := flags.Bool("quick", false, "one short round of all, and 10,000 held locks with a short lease")
+	quick := flags.Bool("quick", false, "one short round of all, with a tenth of the waiters, names and locks, and a short lease")
 	flags.Parse(args) // exits on an error
 
 	if *quick {
@@ -42,8 +47,8 @@ func parse(args []string) (o options, err error) {
 		flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 		shorten(c, set)
 	}
-	if c.For <= 0 || c.Rounds < 1 || c.Locks < 1 || c.Lease < 300*time.Millisecond || flags.NArg() > 0 {
-		return o, fmt.Errorf("usage: times and counts are more than 0, a lease is 300ms or more, and there are no arguments but flags")
+	if c.For <= 0 || c.Rounds < 1 || min(c.Locks, c.Names, c.Waiters) < 10 || c.Lease < 300*time.Millisecond || flags.NArg() > 0 {
+		return o, fmt.Errorf("usage: times and rounds are more than 0, waiters, names and locks 10 or more, a lease is 300ms or more, and there are no arguments but flags")
 	}
 	if *only != "" {
 		if c.Only, err = regexp.Compile(*only); err != nil {
@@ -66,6 +71,8 @@ func shorten(c *bench.Config, set map[string]bool) {
 	short("warm", func() { c.Warm = 200 * time.Millisecond })
 	short("warm-jvm", func() { c.WarmJVM = 2 * time.Second })
 	short("rounds", func() { c.Rounds = 1 })
-	short("locks", func() { c.Locks = 10_000 })
+	short("waiters", func() { c.Waiters /= 10 })
+	short("names", func() { c.Names /= 10 })
+	short("locks", func() { c.Locks /= 10 })
 	short("lease", func() { c.Lease = 6 * time.Second })
 }

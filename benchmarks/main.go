@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/bench"
@@ -29,6 +30,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if o.markdown != "" { // a mistake here is not to be found out after the run
+		if err := report.CheckMarkdown(o.markdown); err != nil {
+			return err
+		}
+	}
 	var res *bench.Result
 	if o.from != "" {
 		res, err = report.ReadJSON(o.from)
@@ -41,14 +47,32 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	report.Print(os.Stdout, res)
+	report.Print(os.Stdout, res, "")
 	if o.json != "" {
 		if err := report.WriteJSON(o.json, res); err != nil {
 			return err
 		}
 	}
 	if o.plots != "" {
-		return report.Plot(o.plots, res)
+		if err := report.Plot(o.plots, res); err != nil {
+			return err
+		}
+	}
+	if o.markdown != "" {
+		images, err := o.images()
+		if err != nil {
+			return err
+		}
+		return report.WriteMarkdown(o.markdown, res, images)
 	}
 	return nil
+}
+
+// images is where the plots are, as seen from the document; empty if none are drawn.
+func (o options) images() (string, error) {
+	if o.plots == "" {
+		return "", nil
+	}
+	images, err := filepath.Rel(filepath.Dir(o.markdown), o.plots)
+	return filepath.ToSlash(images), err
 }

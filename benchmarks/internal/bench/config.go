@@ -13,8 +13,11 @@ type Config struct {
 	Rounds  int            // peers take turns, round by round
 	Only    *regexp.Regexp `json:"-"` // workloads, nil for all
 	Peers   []string       // nil for all
-	Locks   int            // held at once, in the workload of held locks
+	Locks   int            // held at once, in many-held
 	Lease   time.Duration  // theirs
+	Waiters int            // for one lock, in crowd and crowd-spread
+	Names   int            // in churn
+	Rest    time.Duration  // before what is left behind is looked at; a subscription outlives its last waiter by a second
 	Jar     string         `json:"-"` // the Java program; empty leaves Redisson out
 
 	// Progress is told before each step what is to come.

@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/clock"
 	"github.com/redlatch/redlatch/benchmarks/internal/load"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
 	"github.com/redlatch/redlatch/benchmarks/internal/shared"
 )
 
@@ -19,14 +19,16 @@ const (
 	heldLocks  = 100_000     // for which the first goal is meant
 	heldCPU    = time.Second // of one core, for each period
 	heldHeap   = 1024        // bytes for each lock
-	heldPing   = 5 * time.Millisecond
-	heldPeriod = 2 // periods in the window, so that each lock is renewed in it
+	heldPeriod = 2           // periods in the window, so that each lock is renewed in it
 )
+
+func heldNote(c Config) string {
+	return fmt.Sprintf("a lease of %v, renewed every %v; the window is two such periods, measured once", c.Lease, c.Lease/3)
+}
 
 // held measures what it costs to keep many locks: the holder is a process of its own,
 // and this one is the other client, whose PINGs must not wait for the renewals.
-func (r *runner) held(ctx context.Context, w Workload) (*HeldResult, error) {
-	r.step(fmt.Sprintf("%s: redlatch, %d locks", w.Name, r.cfg.Locks))
+func (r *runner) held(ctx context.Context, w Workload, size int) ([]sample, error) {
 	if err := r.srv.Clear(ctx); err != nil {
 		return nil, err
 	}
@@ -34,13 +36,14 @@ func (r *runner) held(ctx context.Context, w Workload) (*HeldResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := r.spec(w, r.participants(w)[0])
-	spec.Locks, spec.Lease = r.cfg.Locks, r.cfg.Lease
+	redlatch, _ := peer.Find("redlatch")
+	spec := r.spec(w, redlatch)
+	spec.Locks, spec.Lease = size, r.cfg.Lease
 	if err := shared.Create(spec.Words, 1); err != nil {
 		return nil, err
 	}
 	defer os.Remove(spec.Words)
-	group, err := load.Start(spec, 1)
+	group, err := load.Start(spec, w.Processes)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +58,8 @@ func (r *runner) held(ctx context.Context, w Workload) (*HeldResult, error) {
 	if err := group.Begin(win); err != nil {
 		return nil, err
 	}
-	res, err := r.watch(ctx, win)
+	win.Start.Sleep()
+	o, err := r.observe(ctx, func() error { return nil }, func() bool { return clock.Now() >= win.End })
 	if err != nil {
 		return nil, err
 	}
@@ -64,58 +68,17 @@ func (r *runner) held(ctx context.Context, w Workload) (*HeldResult, error) {
 		return nil, err
 	}
 	k := recs[0].Held
-	res.Locks, res.Period = k.Locks, k.Period
-	res.CPU = max(0, k.CPU-k.IdleCPU) / heldPeriod
-	res.Renewals, res.Lost, res.Goroutines = k.Renewals, k.Lost, k.Goroutines
-	res.HeapPerLock = float64(k.Heap) / float64(k.Locks)
-	res.ServerMemory = float64(taken-memory) / float64(k.Locks)
-	res.judge()
-	return res, nil
-}
-
-// watch sends PINGs through the window and counts what else the server does.
-func (r *runner) watch(ctx context.Context, win load.Window) (*HeldResult, error) {
-	win.Start.Sleep()
-	if err := r.srv.ResetCommands(ctx); err != nil {
-		return nil, err
+	n := float64(k.Locks)
+	samples := []sample{
+		sample{what: "processor time per period", unit: Span, value: float64(max(0, k.CPU-k.IdleCPU) / heldPeriod)}.
+			most(float64(heldCPU) * max(1, n/heldLocks)),
+		{what: "of Redis, PINGs included", unit: Span, value: float64(o.cpu / heldPeriod)},
+		{what: "renewals in the window", unit: Count, value: float64(k.Renewals)},
+		{what: "EVALSHA in the window", unit: Count, value: float64(o.commands.Scripts())},
+		sample{what: "goroutines more than with 64 locks", unit: Count, value: float64(k.Goroutines)}.most(0),
+		sample{what: "heap per lock", unit: Bytes, value: float64(k.Heap) / n}.most(heldHeap),
+		{what: "memory of Redis per lock", unit: Bytes, value: float64(taken-memory) / n},
 	}
-	before, err := r.srv.CPU(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var pings []time.Duration
-	for clock.Now() < win.End {
-		some, err := r.srv.Ping(ctx, 50, time.Millisecond)
-		if err != nil {
-			return nil, err
-		}
-		pings = append(pings, some...)
-	}
-	after, err := r.srv.CPU(ctx)
-	if err != nil {
-		return nil, err
-	}
-	counts, err := r.srv.Commands(ctx)
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(pings)
-	return &HeldResult{
-		Window: win.Length(), ServerCPU: (after - before) / heldPeriod, Scripts: counts.Scripts(),
-		Pings: len(pings), PingP50: percentile(pings, 0.5), PingP99: percentile(pings, 0.99), PingMax: percentile(pings, 1),
-	}, nil
-}
-
-func (res *HeldResult) judge() {
-	most := func(what string, value, limit float64) {
-		res.Outcomes = append(res.Outcomes, Outcome{
-			Goal:  fmt.Sprintf("redlatch: %s, at most %.4g", what, limit),
-			Value: value, Met: value <= limit, Missed: value > limit,
-		})
-	}
-	most("seconds of one core per period", res.CPU.Seconds(), heldCPU.Seconds()*max(1, float64(res.Locks)/heldLocks))
-	most("goroutines more", float64(res.Goroutines), 0)
-	most("bytes of heap per lock", res.HeapPerLock, heldHeap)
-	most("milliseconds of another client's PING, p99", float64(res.PingP99)/1e6, float64(heldPing)/1e6)
-	most("locks lost", float64(res.Lost), 0)
+	samples = append(samples, o.pingSamples()...)
+	return append(samples, sample{what: "locks lost", unit: Count, value: float64(k.Lost)}.most(0)), nil
 }

@@ -18,6 +18,7 @@ type Machine struct {
 	Cores   int
 	Go      string
 	Redis   string
+	Load    string            `json:",omitempty"` // average of the last 1, 5 and 15 minutes before the run
 	Modules map[string]string // versions of the libraries
 }
 
@@ -29,6 +30,7 @@ func machine(redisVersion string) Machine {
 		Cores:   runtime.NumCPU(),
 		Go:      runtime.Version(),
 		Redis:   redisVersion,
+		Load:    loadAverage(),
 		Modules: make(map[string]string),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -52,4 +54,15 @@ func processor() string {
 		}
 	}
 	return ""
+}
+
+// loadAverage tells whether the machine was busy with something else; empty where it cannot
+// be told.
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	if len(fields) < 3 {
+		return ""
+	}
+	return strings.Join(fields[:3], ", ")
 }

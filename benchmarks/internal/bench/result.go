@@ -1,6 +1,6 @@
 package bench
 
-import "time"
+import "slices"
 
 // Result is a whole run, as it is written to JSON.
 type Result struct {
@@ -9,7 +9,7 @@ type Result struct {
 	Peers     []PeerNote
 	LeftOut   []string `json:",omitempty"` // peers that could not run, and why
 	Workloads []Section
-	Held      *HeldResult `json:",omitempty"`
+	Scale     []Scaling `json:",omitempty"`
 }
 
 // PeerNote says how a peer was set up.
@@ -24,22 +24,54 @@ type Section struct {
 	Cells    []Cell
 }
 
-// HeldResult is what it costs to keep many locks.
-type HeldResult struct {
-	Locks        int
-	Period       time.Duration // of renewal
-	Window       time.Duration // that was measured
-	CPU          time.Duration // per period, of the process, less idle
-	ServerCPU    time.Duration // per period, of Redis, the other client's PINGs included
-	Renewals     uint64        // in the window
-	Scripts      int64         // in the window
-	Lost         uint64
-	Goroutines   int     // more than with few locks
-	HeapPerLock  float64 // bytes
-	PingP50      time.Duration
-	PingP99      time.Duration // of another client meanwhile
-	PingMax      time.Duration
-	Pings        int
-	ServerMemory float64 // bytes per lock
-	Outcomes     []Outcome
+// Scaling is one workload at a tenth of its size and in full, to show what grows
+// with the size, and how.
+type Scaling struct {
+	Name    string
+	Title   string
+	Of      string // what Sizes counts
+	Sizes   []int  // a tenth, and all
+	Note    string `json:",omitempty"`
+	Figures []Figure
+}
+
+// Figure is one of its figures.
+type Figure struct {
+	What    string
+	Unit    Unit
+	Values  []float64   // by size: the median of the rounds
+	Rounds  [][]float64 // by size
+	Limited bool        `json:",omitempty"`
+	AtMost  float64     `json:",omitempty"` // if Limited, for the full size
+}
+
+// Unit says how a figure is to be read.
+type Unit string
+
+const (
+	Span  Unit = "span" // nanoseconds
+	Bytes Unit = "bytes"
+	Count Unit = "count"
+	Share Unit = "share" // of something else: commands per acquisition
+)
+
+// Met reports whether the figure is within its limit at the full size.
+func (f Figure) Met() bool { return !f.Limited || f.Values[len(f.Values)-1] <= f.AtMost }
+
+// Growth is the figure at the full size as multiple of that at a tenth; 0 when it
+// cannot be told.
+func (f Figure) Growth() float64 {
+	if len(f.Values) != 2 || f.Values[0] <= 0 || f.Values[1] <= 0 {
+		return 0
+	}
+	return f.Values[1] / f.Values[0]
+}
+
+// Figure finds one of the figures.
+func (s Scaling) Figure(what string) (Figure, bool) {
+	i := slices.IndexFunc(s.Figures, func(f Figure) bool { return f.What == what })
+	if i < 0 {
+		return Figure{}, false
+	}
+	return s.Figures[i], true
 }

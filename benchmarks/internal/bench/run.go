@@ -50,11 +50,13 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	workloads := r.workloads()
 	for _, w := range workloads {
-		r.total += len(r.participants(w)) * r.rounds(w)
+		r.total += r.steps(w)
 	}
 	for _, w := range workloads {
-		if w.Kind == load.Held {
-			res.Held, err = r.held(ctx, w)
+		if w.measure != nil {
+			var s Scaling
+			s, err = r.scale(ctx, w)
+			res.Scale = append(res.Scale, s)
 		} else {
 			var s Section
 			s, err = r.section(ctx, w)
@@ -104,7 +106,7 @@ func (r *runner) workloads() (chosen []Workload) {
 func (r *runner) participants(w Workload) (peers []peer.Peer) {
 	for _, p := range r.peers {
 		switch {
-		case w.Kind == load.Held && p.Name != "redlatch":
+		case w.measure != nil && p.Name != "redlatch":
 		case p.Special && !slices.Contains(w.Also, p.Name):
 		default:
 			peers = append(peers, p)
@@ -113,8 +115,17 @@ func (r *runner) participants(w Workload) (peers []peer.Peer) {
 	return peers
 }
 
+// steps is how many cells a workload has.
+func (r *runner) steps(w Workload) int {
+	n := len(r.participants(w)) * r.rounds(w)
+	if w.measure != nil {
+		n *= len(sizes(w, r.cfg))
+	}
+	return n
+}
+
 func (r *runner) rounds(w Workload) int {
-	if w.Kind == load.Held {
+	if w.Once {
 		return 1
 	}
 	return r.cfg.Rounds

@@ -1,8 +1,11 @@
+//go:build unix
+
 // Package bench runs the workloads with each peer in turn and sums up what came of
 // it.
 package bench
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/load"
@@ -19,6 +22,13 @@ type Workload struct {
 	Hold       time.Duration
 	Also       []string // special peers that take part
 	Goals      []Goal
+
+	// A workload of scale is run at two sizes, by Redlatch alone.
+	size    func(Config) int
+	of      string // what size counts
+	note    func(Config) string
+	measure func(r *runner, ctx context.Context, w Workload, size int) ([]sample, error)
+	Once    bool // not in every round
 }
 
 // Workloads are those of docs/benchmarks.md.
@@ -42,6 +52,7 @@ func Workloads() []Workload {
 		{
 			Name: "one-process", Title: "64 goroutines, one lock, one process",
 			Kind: load.Turns, Processes: 1, Goroutines: 64,
+			Also: []string{"redlatch-write-behind"},
 			Goals: []Goal{
 				faster("redlatch", 2, bestPeer), sooner("redlatch", 1.0/20),
 				faster("redlatch-write-behind", 100, bestPeer),
@@ -50,6 +61,7 @@ func Workloads() []Workload {
 		{
 			Name: "processes", Title: "8 processes x 8 goroutines, one lock",
 			Kind: load.Turns, Processes: 8, Goroutines: 8,
+			Also: []string{"redlatch-write-behind"},
 			Goals: []Goal{
 				faster("redlatch", 1.5, bestPeer), sooner("redlatch", 1.0/3),
 				faster("redlatch-write-behind", 10, bestPeer),
@@ -66,8 +78,24 @@ func Workloads() []Workload {
 			Goals: []Goal{pings("redlatch", 2.5), restedPings("redlatch", 2.5)},
 		},
 		{
+			Name: "crowd", Title: "many waiters for one lock, one process",
+			Kind: load.Crowd, Processes: 1,
+			of: "waiters", size: func(c Config) int { return c.Waiters }, note: restNote, measure: (*runner).crowd,
+		},
+		{
+			Name: "crowd-spread", Title: "many waiters for one lock, ten processes",
+			Kind: load.Crowd, Processes: 10,
+			of: "waiters", size: func(c Config) int { return c.Waiters }, note: restNote, measure: (*runner).crowd,
+		},
+		{
+			Name: "churn", Title: "many names, each locked and unlocked once, 64 goroutines",
+			Kind: load.Churn, Processes: 1, Goroutines: 64,
+			of: "names", size: func(c Config) int { return c.Names }, note: restNote, measure: (*runner).churn,
+		},
+		{
 			Name: "many-held", Title: "many held locks, renewed",
-			Kind: load.Held, Processes: 1,
+			Kind: load.Held, Processes: 1, Once: true,
+			of: "locks", size: func(c Config) int { return c.Locks }, note: heldNote, measure: (*runner).held,
 		},
 	}
 }

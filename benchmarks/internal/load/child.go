@@ -37,6 +37,12 @@ func child(stdin io.Reader, stdout io.Writer) error {
 	if err := readLine(in, &spec); err != nil {
 		return err
 	}
+	begun := make(chan struct{})
+	go func() { // before anybody counts the goroutines
+		<-begun
+		io.Copy(io.Discard, in) // ends with the process that started this one
+		os.Exit(1)
+	}()
 	run, err := prepare(spec)
 	if err != nil {
 		return err
@@ -48,28 +54,37 @@ func child(stdin io.Reader, stdout io.Writer) error {
 	if err := readLine(in, &win); err != nil {
 		return err
 	}
-	go func() {
-		io.Copy(io.Discard, in) // ends with the process that started this one
-		os.Exit(1)
-	}()
+	close(begun)
 	rec, err := run(win)
 	// The recording goes out even so: two holders say more than the error they led to.
-	return errors.Join(err, gob.NewEncoder(stdout).Encode(rec))
+	err = errors.Join(err, gob.NewEncoder(stdout).Encode(rec))
+	if spec.Stay && err == nil {
+		select {} // until it is killed, or its input ends
+	}
+	return err
+}
+
+// work is what a process does when it is given the window.
+type work interface {
+	run(Window) (Recording, error)
 }
 
 func prepare(spec Spec) (run func(Window) (Recording, error), err error) {
-	if spec.Kind == Held {
-		k, err := openKeeper(spec)
-		if err != nil {
-			return nil, err
-		}
-		return k.run, nil
+	var w work
+	switch spec.Kind {
+	case Held:
+		w, err = openKeeper(spec)
+	case Crowd:
+		w, err = openCrowd(spec)
+	case Churn:
+		w, err = openChurn(spec)
+	default:
+		w, err = open(spec)
 	}
-	p, err := open(spec)
 	if err != nil {
 		return nil, err
 	}
-	return p.run, nil
+	return w.run, nil
 }
 
 func readLine(in *bufio.Reader, v any) error {

@@ -24,6 +24,7 @@ type member struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr bytes.Buffer
+	stays  bool
 }
 
 // Start runs this program again, n times, and returns when all say that they are
@@ -57,6 +58,7 @@ func (g *Group) each(f func(i int, m *member) error) error {
 }
 
 func (m *member) start(spec Spec) error {
+	m.stays = spec.Stay
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -94,13 +96,17 @@ func (g *Group) Begin(win Window) error {
 // lateness is how long a process may take to end its work after the window.
 const lateness = time.Minute
 
-// Results waits for all recordings, and for the processes to end.
+// Results waits for all recordings, and for the processes to end unless they are to
+// stay.
 func (g *Group) Results(win Window) ([]Recording, error) {
 	limit := time.AfterFunc(win.End.Until()+lateness, g.kill)
 	defer limit.Stop()
 	recs := make([]Recording, len(g.members))
 	err := g.each(func(i int, m *member) error {
 		err := gob.NewDecoder(m.out).Decode(&recs[i])
+		if m.stays && err == nil {
+			return nil
+		}
 		io.Copy(io.Discard, m.out) // Wait closes the pipe
 		if waited := m.cmd.Wait(); waited != nil || err != nil {
 			return m.failed(errors.Join(err, waited))

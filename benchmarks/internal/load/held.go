@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sys/unix"
 
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -55,14 +53,15 @@ func openKeeper(spec Spec) (*keeper, error) {
 	if err := k.take(0, takers); err != nil { // connections and goroutines that come with the first
 		return nil, err
 	}
-	before := processorTime()
+	cpu := processorTime()
 	time.Sleep(idleFor)
-	k.idle = processorTime() - before
-	heap, goroutines := heapInUse(), runtime.NumGoroutine()
+	k.idle = processorTime() - cpu
+	before := footprintNow()
 	if err := k.take(takers, spec.Locks); err != nil {
 		return nil, err
 	}
-	k.heap, k.goroutines = heapInUse()-heap, runtime.NumGoroutine()-goroutines
+	more := footprintNow().less(before)
+	k.heap, k.goroutines = more.heap, more.goroutines
 	return k, nil
 }
 
@@ -102,22 +101,4 @@ func (k *keeper) run(win Window) (Recording, error) {
 		return rec, fmt.Errorf("%d locks held, want %d", now.Held, k.spec.Locks)
 	}
 	return rec, nil
-}
-
-func processorTime() time.Duration {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // it only fails for a wrong argument
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// heapInUse is what is left after a collection; the second one frees what the first
-// has only found.
-func heapInUse() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -40,13 +40,32 @@ func open(spec Spec) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	first := client.Lock(fmt.Sprintf("%s:first:%d", spec.Name, spec.Process))
-	if err := errors.Join(first.Acquire(ctx), first.Release(ctx)); err != nil {
+	if err := takeFirst(spec, client); err != nil {
 		return nil, fmt.Errorf("first lock: %w", err)
 	}
 	return &process{spec: spec, client: client, words: words}, nil
+}
+
+const (
+	firstTries  = 6
+	firstWithin = 10 * time.Second
+)
+
+// takeFirst takes a lock that nobody else wants, under another name if that does not
+// come soon: on a busy machine rueidislock has been seen to wait a minute for one.
+func takeFirst(spec Spec, client peer.Client) error {
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(context.Background(), firstWithin)
+		first := client.Lock(fmt.Sprintf("%s:first:%d:%d", spec.Name, spec.Process, try))
+		err := first.Acquire(ctx)
+		if err == nil {
+			err = first.Release(ctx)
+		}
+		cancel()
+		if err == nil || try == firstTries {
+			return err
+		}
+	}
 }
 
 // worker is one goroutine at work.

@@ -13,6 +13,8 @@ const (
 	Turns    Kind = "turns"     // lock, hold, unlock, again and again
 	PingPong Kind = "ping-pong" // two processes of one goroutine pass one lock to and fro
 	Held     Kind = "held"      // take many locks and keep them
+	Crowd    Kind = "crowd"     // many goroutines wait for one lock that this program holds at first
+	Churn    Kind = "churn"     // lock and unlock many names, each once
 )
 
 // Spec is the work of one process.
@@ -27,8 +29,11 @@ type Spec struct {
 	Unchecked  bool          // for a peer that excludes nobody
 	Words      string        // the file of package shared
 	Process    int           // which of the processes this is, from 0
-	Locks      int           // Held: how many
+	Locks      int           // Held: how many; Churn: how many names
 	Lease      time.Duration // Held: of the locks, renewed each third of it
+	Total      int           // Crowd: waiters in all processes
+	Rest       time.Duration // Crowd, Churn: after the work, before what is left behind is looked at
+	Stay       bool          // do not exit: what is left on the server is looked at first
 }
 
 // Window is the time that is measured.
@@ -43,6 +48,7 @@ type Recording struct {
 	Handoffs   []Handoff // PingPong
 	Violations int       // how often somebody else was inside
 	Held       *Keeping  // Held
+	Cost       *Cost     // Crowd, Churn
 }
 
 // Served is what one goroutine got. A wait is counted when it ends within the

@@ -21,6 +21,10 @@ type variant struct {
 // variants has a line for each mode of Redlatch that is measured.
 var variants = []variant{
 	{name: "redlatch", settings: "defaults: confirmed hand-off, lease 30 s, renewed"},
+	{
+		name: "redlatch-write-behind", settings: "write-behind hand-off, lease 30 s, renewed", special: true,
+		options: []reentrant.Option{reentrant.WithHandoff(reentrant.WriteBehind)},
+	},
 	{name: "redlatch-pipelined", settings: "the same, on go-redis' AutoPipeline with its defaults", pipelined: true, special: true},
 }
 

@@ -3,14 +3,18 @@ package report
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/bench"
 )
 
-// WriteJSON writes all figures of a run.
+// WriteJSON writes all figures of a run, and makes the directory if need be.
 func WriteJSON(path string, res *bench.Result) error {
 	text, err := json.MarshalIndent(res, "", "\t")
 	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"image/color"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,12 +31,15 @@ func Plot(dir string, res *bench.Result) error {
 		return err
 	}
 	for _, s := range res.Workloads {
-		if err := plotSection(filepath.Join(dir, s.Name+".svg"), s); err != nil {
+		if err := plotSection(filepath.Join(dir, plotOf(s)), s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// plotOf is the name of a workload's file.
+func plotOf(s bench.Section) string { return s.Name + ".svg" }
 
 func plotSection(path string, s bench.Section) error {
 	rows := slices.Clone(s.Rows)
@@ -91,9 +95,34 @@ func rates(title string, rows []bench.Row) (*plot.Plot, error) {
 		bar.Color = colorOf(row)
 		p.Add(bar)
 	}
+	figures, err := figuresAtBars(rows)
+	if err != nil {
+		return nil, err
+	}
+	p.Add(figures)
 	p.NominalY(names(rows)...)
 	align(p, rows)
+	p.X.Max *= 1.15 // for the figure at the longest bar
 	return p, nil
+}
+
+// figuresAtBars are for the bars that one much longer makes too short to see.
+func figuresAtBars(rows []bench.Row) (*plotter.Labels, error) {
+	var at plotter.XYLabels
+	for i, row := range rows {
+		at.XYs = append(at.XYs, plotter.XY{X: row.PerSecond, Y: float64(i)})
+		at.Labels = append(at.Labels, thousands(int(math.Round(row.PerSecond))))
+	}
+	labels, err := plotter.NewLabels(at)
+	if err != nil {
+		return nil, err
+	}
+	labels.Offset.X = vg.Millimeter
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].Font = font.From(plot.DefaultFont, 10)
+		labels.TextStyle[i].YAlign = draw.YCenter
+	}
+	return labels, nil
 }
 
 // waits are lines from the median to the longest, with a mark at the 99th percentile.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -11,17 +12,21 @@ import (
 	"github.com/redlatch/redlatch/benchmarks/internal/bench"
 )
 
-// Print prints the tables, in Markdown.
-func Print(w io.Writer, res *bench.Result) {
+// Print prints the tables, in Markdown. images is where the plots are, as seen from
+// the document; empty for none.
+func Print(w io.Writer, res *bench.Result, images string) {
 	m := res.Machine
-	fmt.Fprintf(w, "%s, %d cores (%s), Redis %s, %s, %s\n", m.CPU, m.Cores, m.OS, m.Redis, m.Go, m.Time.Format(time.DateOnly))
-	var versions []string
-	for _, path := range slices.Sorted(maps.Keys(m.Modules)) {
-		versions = append(versions, path+" "+m.Modules[path])
+	fmt.Fprintf(w, "- %s, %d cores (%s), Redis %s, %s, %s\n", m.CPU, m.Cores, m.OS, m.Redis, m.Go, m.Time.Format(time.DateOnly))
+	if m.Load != "" {
+		fmt.Fprintf(w, "- load average before the run: %s\n", m.Load)
 	}
-	fmt.Fprintln(w, strings.Join(versions, ", "))
+	var versions []string
+	for _, module := range slices.Sorted(maps.Keys(m.Modules)) {
+		versions = append(versions, module+" "+m.Modules[module])
+	}
+	fmt.Fprintf(w, "- %s\n", strings.Join(versions, ", "))
 	s := res.Settings
-	fmt.Fprintf(w, "rounds: %d of %v each, after %v of warm-up; the figures are medians of the rounds\n", s.Rounds, s.For, s.Warm)
+	fmt.Fprintf(w, "- rounds: %d of %v each, after %v of warm-up; the figures are medians of the rounds\n", s.Rounds, s.For, s.Warm)
 	for _, p := range res.Peers {
 		fmt.Fprintf(w, "- %s: %s\n", p.Name, p.Settings)
 	}
@@ -29,15 +34,20 @@ func Print(w io.Writer, res *bench.Result) {
 		fmt.Fprintf(w, "- left out: %s\n", why)
 	}
 	for _, section := range res.Workloads {
+		heading(w, section.Title, section.Name)
+		if images != "" {
+			fmt.Fprintf(w, "![%s: acquisitions per second and waits](%s)\n\n", section.Name, path.Join(images, plotOf(section)))
+		}
 		printSection(w, section)
 	}
-	if res.Held != nil {
-		printHeld(w, res.Held)
+	for _, scaling := range res.Scale {
+		printScaling(w, scaling)
 	}
 }
 
+func heading(w io.Writer, title, name string) { fmt.Fprintf(w, "\n### %s (%s)\n\n", title, name) }
+
 func printSection(w io.Writer, s bench.Section) {
-	fmt.Fprintf(w, "\n## %s (%s)\n\n", s.Title, s.Name)
 	withPings := slices.ContainsFunc(s.Rows, func(r bench.Row) bool { return r.Pings > 0 })
 	t := &table{}
 	head := []string{"", "per second", "to fastest", "p50", "p99", "max", "EVALSHA", "commands", "evenness", "least..most"}
@@ -59,24 +69,6 @@ func printSection(w io.Writer, s bench.Section) {
 	}
 	t.print(w)
 	printOutcomes(w, s.Outcomes)
-}
-
-func printHeld(w io.Writer, h *bench.HeldResult) {
-	fmt.Fprintf(w, "\n## %d held locks, renewed every %v (many-held)\n\n", h.Locks, h.Period)
-	t := &table{}
-	t.add("", "figure")
-	t.add("processor time per period", span(h.CPU))
-	t.add("of Redis, PINGs included", span(h.ServerCPU))
-	t.add("renewals in the window", fmt.Sprint(h.Renewals))
-	t.add("EVALSHA in the window", fmt.Sprint(h.Scripts))
-	t.add("goroutines more than with 64 locks", fmt.Sprint(h.Goroutines))
-	t.add("bytes of heap per lock", fmt.Sprintf("%.0f", h.HeapPerLock))
-	t.add("bytes in Redis per lock", fmt.Sprintf("%.0f", h.ServerMemory))
-	t.add(fmt.Sprintf("another client's PING, p50 of %d", h.Pings), span(h.PingP50))
-	t.add("p99", span(h.PingP99))
-	t.add("max", span(h.PingMax))
-	t.print(w)
-	printOutcomes(w, h.Outcomes)
 }
 
 func printOutcomes(w io.Writer, outcomes []bench.Outcome) {
