@@ -1,13 +1,12 @@
 package docs
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/format"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,6 +18,7 @@ const root = "../.."
 var imports = map[string]string{
 	"context":   "context",
 	"errors":    "errors",
+	"http":      "net/http",
 	"log":       "log",
 	"multilock": "github.com/redlatch/redlatch/multilock",
 	"os":        "os",
@@ -30,92 +30,78 @@ var imports = map[string]string{
 	"tls":       "crypto/tls",
 }
 
-// names are those that a fragment may use, as the parameters of a function whose
-// body it is.
-const names = `ctx context.Context, db *sql.DB, client *reentrant.Client, lock *reentrant.Lock, settle func(context.Context) error`
+// parameters are the names that a fragment may use: it is the body of a function that has
+// them. The program in testdata gives them a meaning.
+const parameters = `ctx context.Context, db *sql.DB, client *reentrant.Client, lock *reentrant.Lock, ` +
+	`locks []multilock.Locker, settle func(context.Context) error`
 
-// TestCode compiles every block of Go code in the documents: as a file if it begins
-// with a package clause, otherwise as the body of a function.
-func TestCode(t *testing.T) {
-	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// An overlay lays the blocks over this directory; nothing is written into it.
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	var packages []string
-	for _, doc := range documents(t) {
-		for _, block := range blocks(t, doc) {
-			name := fmt.Sprintf("block%d", len(overlay.Replace))
-			file := filepath.Join(t.TempDir(), name+".go")
-			if err := os.WriteFile(file, []byte(block.source()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			overlay.Replace[filepath.Join(dir, name, name+".go")] = file
-			packages = append(packages, "./"+name)
-		}
-	}
-	if len(overlay.Replace) == 0 {
-		t.Fatal("no Go code in the documents")
-	}
-	list, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, list, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"build", "-buildvcs=false", "-o", t.TempDir(), "-overlay", file}, packages...)
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// block is a block of Go code.
+// block is a block of Go code in a document.
 type block struct {
 	file string
 	line int // of its first line
 	code string
 }
 
+// String is where the block is.
+func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+
+// program reports whether the block is a whole program. Otherwise it is a fragment.
+func (b block) program() bool { return strings.HasPrefix(b.code, "package main\n") }
+
+// connects reports whether the block shows how to connect: it ends in reentrant.New.
+func (b block) connects() bool { return strings.Contains(b.code, "return reentrant.New(") }
+
 var fence = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-func blocks(t *testing.T, doc string) (found []block) {
+// blocks are those of all documents, in gofmt's format.
+func blocks(t *testing.T) (found []block) {
 	t.Helper()
-	text := read(t, doc)
-	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
-		b := block{file: doc, line: 1 + strings.Count(text[:at[2]], "\n"), code: text[at[2]:at[3]]}
-		formatted, err := format.Source([]byte(b.code))
-		if err != nil {
-			t.Errorf("%s:%d: %v", b.file, b.line, err)
-		} else if string(formatted) != b.code {
-			t.Errorf("%s:%d: gofmt would change the code to\n%s", b.file, b.line, formatted)
+	for _, doc := range documents(t) {
+		text := read(t, doc)
+		for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+			b := block{file: doc, line: 1 + strings.Count(text[:at[2]], "\n"), code: text[at[2]:at[3]]}
+			formatted, err := format.Source([]byte(b.code))
+			if err != nil {
+				t.Errorf("%v: %v", b, err)
+			} else if string(formatted) != b.code {
+				t.Errorf("%v: gofmt would change the code to\n%s", b, formatted)
+			}
+			found = append(found, b)
 		}
-		found = append(found, b)
 	}
 	return found
 }
 
-// source is the block as a file, with the document's name in the errors.
+// source is the block as a file of package main. The compiler's errors name the document.
+// A fragment registers itself under the block's name, since the compiler does not look
+// into a function without one. It is a scope of its own, so that it may declare a name
+// that is a parameter's.
 func (b block) source() string {
-	where := fmt.Sprintf("//line %s:%d\n", b.file, b.line)
-	if strings.HasPrefix(b.code, "package ") {
-		return where + b.code
+	if b.program() {
+		return fmt.Sprintf("//line %v\n%s", b, b.code)
 	}
 	result := "error"
-	if strings.Contains(b.code, "return reentrant.New(") {
+	if b.connects() {
 		result = "(*reentrant.Client, error)"
 	}
 	var file strings.Builder
-	file.WriteString("package block\n\nimport (\n")
-	for name, path := range imports {
-		if regexp.MustCompile(`\b` + name + `\.`).MatchString(names + result + b.code) {
-			fmt.Fprintf(&file, "\t%s %q\n", name, path)
+	file.WriteString("package main\n\nimport (\n")
+	for _, name := range sortedKeys(imports) {
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(parameters + result + b.code) {
+			fmt.Fprintf(&file, "\t%s %q\n", name, imports[name])
 		}
 	}
-	fmt.Fprintf(&file, ")\n\nfunc _(%s) %s {\n%s%s}\n", names, result, where, b.code)
+	fmt.Fprintf(&file, ")\n\nfunc init() {\n\tfragments[%q] = func(%s) %s {\n\t{\n//line %v\n%s}\n}\n}\n",
+		b, parameters, result, b, b.code)
 	return file.String()
+}
+
+func sortedKeys(m map[string]string) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // documents are all Markdown files of the project, relative to its root.
