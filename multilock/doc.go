@@ -34,7 +34,7 @@
 //
 // # How a call gets the lock
 //
-// In rounds (gather.go). A round makes a single attempt on every member in parallel,
+// In rounds (gather.go, round.go). A round makes a single attempt on every member in parallel,
 // each within the members' limit. When enough are held, or cannot be any more, the rest
 // is given a moment and is then left alone. Attempts that were not answered are undone
 // by the members' Clients, in the background, until Redis confirms it or the lease has
@@ -63,7 +63,7 @@
 // # A hold and its keeper
 //
 // Every hold, nested ones too, has its own holds on the members, which their Clients'
-// watchdogs renew, and one goroutine, its keeper (keeper.go). A hold is held, then
+// watchdogs renew, and one goroutine, its keeper (keeper.go, upkeep.go). A hold is held, then
 // released or lost:
 //
 //	held ──> released     Release: the keeper ends, then all members are released

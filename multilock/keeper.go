@@ -2,20 +2,12 @@ package multilock
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/redlatch/redlatch/reentrant"
 	"github.com/redlatch/redlatch/watchdog"
 )
-
-// news is what upkeep found out about one member.
-type news struct {
-	grip                    // as it is now
-	at     int              // in the hold's grips
-	before reentrant.Tenure // the hold on it when upkeep began; nil: none
-}
 
 // keep is the hold's keeper: it says when the hold is lost and, in a quorum, asks the
 // servers who they are and takes members that are missing. It ends with the hold. The
@@ -122,83 +114,6 @@ func (h *Hold) lose() {
 	h.cancel(h.err)
 	close(h.lost) // last: whoever hears it finds the cause in the ctx
 	h.poke()      // the keeper, if it is not the one who calls
-}
-
-// firstUpkeep is when the first upkeep is due: soon if a member is missing. It may just
-// have been slow, or on its way from its last owner.
-func (h *Hold) firstUpkeep() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if heldOf(h.grips) < len(h.grips) {
-		return min(h.l.cfg.limit, h.l.cfg.tick)
-	}
-	return h.l.cfg.tick
-}
-
-// upkeep begins to ask the servers of all members that are held, and to take those
-// that are not. It returns how many news will come.
-func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	terms := single(reentrant.Terms{})
-	ending := false
-	if !h.fixed.IsZero() {
-		terms.Lease = time.Until(h.fixed) // it must not outlast the rest
-		ending = terms.Lease <= h.l.cfg.limit
-	}
-	for i := range h.grips {
-		x := h.grips[i]
-		switch {
-		case x.held() && h.l.cfg.prove:
-			n++
-			go func() { found <- news{h.l.verify(ctx, x), i, x.tenure} }() // the keeper waits for it
-		case !x.held() && !ending:
-			n++
-			go func() { found <- news{h.l.take(ctx, x.m, terms), i, nil} }() // the keeper waits for it
-		}
-	}
-	return n
-}
-
-// verify asks the server of a member that is held who it is. One that was restarted or
-// replaced is not trusted any more, even if it knows the lock. One that does not
-// answer is asked again; it is trusted for as long as its last answer allows.
-func (l *MultiLock) verify(ctx context.Context, x grip) grip {
-	p, err := l.prove(ctx, x.m)
-	switch {
-	case p.runs != "" && p.runs != x.proof.runs:
-		if err == nil {
-			err = fmt.Errorf("%w: it is another one than before", ErrQuarantined)
-		}
-		return grip{m: x.m, err: err}
-	case err == nil:
-		x.proof = p
-	}
-	return x
-}
-
-// apply brings in news of a member. It returns what is to be given back: a member that
-// is not trusted any more, or one that was taken and is not wanted any more.
-func (h *Hold) apply(n news) (unwanted reentrant.Tenure) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	x := &h.grips[n.at]
-	switch {
-	case x.tenure != n.before:
-		return nil // it was verified, and is lost meanwhile
-	case n.before != nil && n.held():
-		x.proof = n.proof
-	case n.before != nil:
-		return x.drop(n.err)
-	case !n.held():
-		x.err = n.err
-	case h.state == held && !watchdog.Passed(h.last):
-		*x = n.grip
-		h.watch(n.tenure)
-	default:
-		return n.tenure
-	}
-	return nil
 }
 
 // freeAfterLoss frees what is left of a hold that is lost, so that others need not wait
