@@ -47,7 +47,10 @@ examples: ## run every example, each with a Redis of its own
 	@for program in $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./examples/...); do \
 	  echo "== $$program"; REDIS_URL= go run "$$program" || exit 1; done
 
+why: ## climb the ladder of locks and draw the pictures of docs/why.md again
+	REDIS_URL= go run ./examples/ladder -svg docs/why
+
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop lint smoke bench tables cover examples tools
+.PHONY: help test interop lint smoke bench tables cover examples why tools
