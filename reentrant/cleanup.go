@@ -33,7 +33,7 @@ func (q *queue) cleanUp(owner string, expires time.Time) {
 		}
 		epochSet := true
 		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.rdb, &q.keys)
+			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.single, &q.keys)
 			epochSet = set || o.Epoch == 0
 			return lua.Granted{Verdict: verdict}, err
 		})
@@ -68,7 +68,7 @@ func (q *queue) settleCount(h *holding) {
 			if state != live {
 				return lua.Granted{}, errMoot
 			}
-			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.rdb, &q.keys)
+			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.single, &q.keys)
 		})
 		return err == nil || lua.ForeignKey(err)
 	})
@@ -87,7 +87,7 @@ func (q *queue) tidy() {
 		if !needed {
 			return true
 		}
-		if err := lua.Leave(ctx, q.c.rdb, &q.keys, q.c.id, q.c.wakeUp()); err != nil {
+		if err := lua.Leave(ctx, q.c.single, &q.keys, q.c.id, q.c.wakeUp()); err != nil {
 			return !lua.Retryable(err)
 		}
 		q.mu.Lock()

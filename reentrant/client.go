@@ -29,6 +29,8 @@ type Client struct {
 	id        string
 	rdb       redis.UniversalClient
 	commands  lua.Processor // rdb, in pipelines while many goroutines use it
+	single    lua.Processor // rdb, each command by itself
+	reload    *reloader     // nil unless rdb is of a Cluster
 	clustered bool
 
 	watchdog *watchdog.Watchdog
@@ -80,13 +82,14 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redlatch: no random client id: %w", err)
 	}
-	_, clustered := rdb.(*redis.ClusterClient)
+	cluster, clustered := rdb.(*redis.ClusterClient)
 	c := &Client{
 		observer:  observer{events: cfg.events, logger: cfg.logger},
 		cfg:       cfg,
 		id:        id,
 		rdb:       rdb,
 		commands:  rdb,
+		single:    rdb,
 		clustered: clustered,
 		closing:   make(chan struct{}),
 		idle:      make(chan struct{}, 1),
@@ -96,11 +99,15 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if client, ok := rdb.(*redis.Client); ok {
 		c.commands = lua.NewCombiner(client)
 	}
+	if clustered {
+		c.reload = &reloader{cluster: cluster}
+		c.commands, c.single = c.reload, c.reload
+	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.crew.ctx, c.crew.work = c.ctx, make(chan func())
 	c.watchdog = watchdog.New(watchdog.Config{
 		Lease: cfg.lease,
-		Renew: renewer(rdb, clustered),
+		Renew: renewer(c.single, clustered),
 		OnFailure: func(locks int, err error) {
 			c.renewFailed(Event{Locks: locks, Err: err})
 		},

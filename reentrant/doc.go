@@ -59,5 +59,6 @@
 // and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
 // which they own; one for each command whose caller can leave (call), kept for a while for the next (crew), one for each
 // clean-up (queue.background), and one for each queue whose field lags behind its holder
-// (queue.follow), which Close waits for.
+// (queue.follow), which Close waits for. In a Cluster go-redis reads its map on a goroutine of
+// its own when reload.go asks for it.
 package reentrant

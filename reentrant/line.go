@@ -41,6 +41,7 @@ func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
 	}
 	// Exec's error is the first one of the commands'; each has its own too.
 	_, _ = pipe.Exec(ctx)
+	l.c.reload.learn(ctx, cmd.Err()) // in a Cluster go-redis takes no note: it was for one node
 	l.acks = int(wait.Val())
 	return cmd.Err()
 }

@@ -189,7 +189,9 @@ func (c *Client) describe(ctx context.Context, key string) (Server, error) {
 		node = master
 	}
 	info := question{redis.NewStringCmd(ctx, "info", "server")}
-	if err := node.Process(ctx, info); err != nil {
+	err := node.Process(ctx, info)
+	c.reload.learn(ctx, err)
+	if err != nil {
 		return Server{}, err
 	}
 	fields := make(map[string]string)

@@ -51,7 +51,7 @@ func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
 		// one's is what is left of an earlier tenure. Asked before as well as after: a release
 		// may end in between.
 		before := l.holder()
-		answer, err = lua.Inspect(ctx, l.c.rdb, &l.keys, owner)
+		answer, err = lua.Inspect(ctx, l.c.single, &l.keys, owner)
 		holder := l.holder()
 		if holder == nil {
 			holder = before
@@ -107,7 +107,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		// One that is granted later is granted by Redis after the force, perhaps
 		// before we have the answer, and is sound.
 		robbed = l.holder()
-		now, err := lua.Force(ctx, l.c.rdb, &l.keys, l.c.wakeUp())
+		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed = freed || now
 		return err
 	})

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/watchdog"
 )
@@ -15,12 +13,12 @@ import (
 // renewAtOnce is how many slots of a cluster are renewed at the same time.
 const renewAtOnce = 16
 
-// renewer makes the watchdog's function on rdb: one script for the whole batch or,
+// renewer makes the watchdog's function on p: one script for the whole batch or,
 // in a cluster, where a script may only touch one slot, one for each slot.
-func renewer(rdb redis.UniversalClient, clustered bool) watchdog.RenewFunc {
+func renewer(p lua.Processor, clustered bool) watchdog.RenewFunc {
 	if !clustered {
 		return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
-			return renewTogether(ctx, rdb, targets, lease)
+			return renewTogether(ctx, p, targets, lease)
 		}
 	}
 	return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
@@ -29,14 +27,14 @@ func renewer(rdb redis.UniversalClient, clustered bool) watchdog.RenewFunc {
 			slot := slotOf(t.Key)
 			slots[slot] = append(slots[slot], i)
 		}
-		return renewSlots(ctx, rdb, targets, slots, lease)
+		return renewSlots(ctx, p, targets, slots, lease)
 	}
 }
 
 // renewSlots renews each slot by a script of its own, several at a time. It returns
 // when ctx ends: one node that does not answer must not cost the locks on the
 // others their renewal. What is not known by then has failed.
-func renewSlots(ctx context.Context, rdb redis.UniversalClient, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
+func renewSlots(ctx context.Context, p lua.Processor, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
 	type answer struct {
 		indices []int
 		results []watchdog.Result
@@ -56,7 +54,7 @@ func renewSlots(ctx context.Context, rdb redis.UniversalClient, targets []watchd
 			for i, index := range indices {
 				part[i] = targets[index]
 			}
-			answers <- answer{indices, renewTogether(ctx, rdb, part, lease)}
+			answers <- answer{indices, renewTogether(ctx, p, part, lease)}
 		}()
 	}
 	results := make([]watchdog.Result, len(targets))
@@ -74,12 +72,12 @@ func renewSlots(ctx context.Context, rdb redis.UniversalClient, targets []watchd
 }
 
 // renewTogether renews all targets by one script.
-func renewTogether(ctx context.Context, rdb redis.UniversalClient, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
 	tenants := make([]lua.Tenant, len(targets))
 	for i, t := range targets {
 		tenants[i] = lua.Tenant{Lock: t.Key, Owner: t.Owner, Heir: t.Heir}
 	}
-	renewals, err := lua.Renew(ctx, rdb, tenants, lease)
+	renewals, err := lua.Renew(ctx, p, tenants, lease)
 	if err == nil && len(renewals) < len(targets) {
 		err = errors.New("no answer for some locks")
 	}

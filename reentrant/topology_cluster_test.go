@@ -79,7 +79,10 @@ func inSlotsOf(t *testing.T, cluster *redistest.Cluster, node *redistest.Server,
 	return names
 }
 
-func TestClusterWakesByMessage(t *testing.T) {
+// Row 26, and what else a cluster does to waiters. One cluster for all, as one takes
+// seconds to form.
+func TestFault26Cluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	many := func(o *redis.ClusterOptions) { o.MaxRedirects = 10 }
 	holder, waiter := newClient(t, cluster.Client(t, many)), newClient(t, cluster.Client(t, many))
@@ -150,6 +153,9 @@ func TestClusterWakesByMessage(t *testing.T) {
 		must(t, <-w.got)
 		must(t, waiter.NewLock(name).Unlock(asWaiter(t)))
 	})
+
+	t.Run("slots move under load", func(t *testing.T) { slotsMoveUnderLoad(t, cluster) })
+	t.Run("hand-offs while the slot moves", func(t *testing.T) { behindWhileSlotMoves(t, cluster) })
 
 	t.Run("a node restarts and has lost the lock", func(t *testing.T) {
 		node := cluster.Nodes[2]

@@ -25,7 +25,7 @@ func testMutualExclusion(t *testing.T, r *rig) {
 	)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	rdb := r.server.Client(t)
+	rdb := r.redis(t)
 	must(t, rdb.Set(ctx, key, 0, 0).Err())
 	t.Cleanup(func() { rdb.Del(context.Background(), key) })
 
@@ -58,8 +58,8 @@ func testMutualExclusion(t *testing.T, r *rig) {
 	}
 	redistest.Eventually(t, 30*time.Second, "both sides to wait", func() bool {
 		channel, goes := "redisson_lock__channel:{"+name+"}", "redlatch_listeners:{"+name+"}"
-		listening := rdb.PubSubNumSub(ctx, channel, goes).Val()
-		return listening[channel]-listening[goes] == 1 && listening[goes] > 0 &&
+		ours := r.listening(t, goes)
+		return r.listening(t, channel)-ours == 1 && ours > 0 &&
 			clients[0].Stats().Waiting+clients[1].Stats().Waiting == workers
 	})
 	must(t, gate.Release(ctx))

@@ -48,16 +48,22 @@ type answer struct {
 	err   error
 }
 
-// startPeer runs the program until the test ends. It fails the test, and does not
-// skip it, when there is nothing to run: these tests are there to be run.
+// startPeer runs the program on one server, or several separated by commas.
 func startPeer(t testing.TB, addr string, options ...string) *peer {
+	t.Helper()
+	return launch(t, append([]string{"--redis", addr}, options...)...)
+}
+
+// launch runs the program until the test ends. It fails the test, and does not
+// skip it, when there is nothing to run: these tests are there to be run.
+func launch(t testing.TB, options ...string) *peer {
 	t.Helper()
 	if _, err := os.Stat(jar); err != nil {
 		t.Fatalf("%v: the Java program is not built; use make interop", err)
 	}
 	p := &peer{ended: make(chan struct{}), pending: make(map[string]chan answer)}
 	// Not tuned but for the start of a program that lives for a minute.
-	args := append([]string{"-XX:TieredStopAtLevel=1", "-Xmx256m", "-jar", jar, "--redis", addr}, options...)
+	args := append([]string{"-XX:TieredStopAtLevel=1", "-Xmx256m", "-jar", jar}, options...)
 	p.cmd = exec.Command("java", args...)
 	p.cmd.Stderr = (*complaints)(p)
 	in, err := p.cmd.StdinPipe()

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -26,11 +27,12 @@ const (
 	briskLease = 1500 * time.Millisecond
 )
 
-// rig is one Redis with both sides on it.
+// rig is one Redis with both sides on it, a server or a cluster.
 type rig struct {
-	server *redistest.Server
-	java   *peer // with Redisson's defaults
-	brisk  *peer // renews every briskLease / 3
+	server  *redistest.Server  // nil with a cluster
+	cluster *redistest.Cluster // nil with a server
+	java    *peer              // with Redisson's defaults
+	brisk   *peer              // renews every briskLease / 3
 }
 
 func newRig(t testing.TB) *rig {
@@ -76,7 +78,35 @@ func TestRedisson(t *testing.T) {
 // client is another Go process as far as Redis can tell.
 func (r *rig) client(t testing.TB, opts ...reentrant.Option) *reentrant.Client {
 	t.Helper()
-	return newClient(t, r.server.Client(t), opts...)
+	return newClient(t, r.redis(t), opts...)
+}
+
+// redis is a client of go-redis.
+func (r *rig) redis(t testing.TB) redis.UniversalClient {
+	t.Helper()
+	if r.cluster != nil {
+		return r.cluster.Client(t)
+	}
+	return r.server.Client(t)
+}
+
+// at is the server that has the key.
+func (r *rig) at(t testing.TB, key string) *redistest.Server {
+	t.Helper()
+	if r.cluster != nil {
+		return r.cluster.Owner(t, key)
+	}
+	return r.server
+}
+
+// listening counts the subscribers of a channel.
+func (r *rig) listening(t testing.TB, channel string) int64 {
+	t.Helper()
+	count := "NUMSUB"
+	if r.cluster != nil {
+		count = "SHARDNUMSUB"
+	}
+	return r.at(t, channel).Do(t, "PUBSUB", count, channel).([]any)[1].(int64)
 }
 
 func newClient(t testing.TB, rdb redis.UniversalClient, opts ...reentrant.Option) *reentrant.Client {
@@ -96,7 +126,7 @@ func newClient(t testing.TB, rdb redis.UniversalClient, opts ...reentrant.Option
 // hash checks the lock's hash, as HGETALL and TYPE show it.
 func (r *rig) hash(t testing.TB, name string, want map[string]string) {
 	t.Helper()
-	got, err := r.server.Admin().HGetAll(context.Background(), name).Result()
+	got, err := r.at(t, name).Admin().HGetAll(context.Background(), name).Result()
 	must(t, err)
 	if !maps.Equal(got, want) {
 		t.Errorf("%s is %v, want %v", name, got, want)
@@ -105,7 +135,7 @@ func (r *rig) hash(t testing.TB, name string, want map[string]string) {
 	if len(want) == 0 {
 		kind = "none"
 	}
-	if got := r.server.Do(t, "TYPE", name); got != kind {
+	if got := r.at(t, name).Do(t, "TYPE", name); got != kind {
 		t.Errorf("%s is a %v, want %s", name, got, kind)
 	}
 }
@@ -113,7 +143,7 @@ func (r *rig) hash(t testing.TB, name string, want map[string]string) {
 // ttl checks that PTTL is at most want, and not far below.
 func (r *rig) ttl(t testing.TB, key string, want time.Duration) {
 	t.Helper()
-	got := time.Duration(r.server.Do(t, "PTTL", key).(int64)) * time.Millisecond
+	got := time.Duration(r.at(t, key).Do(t, "PTTL", key).(int64)) * time.Millisecond
 	if got > want || got < want-5*time.Second || got <= 0 {
 		t.Errorf("PTTL of %s is %v, want %v", key, got, want)
 	}
@@ -127,25 +157,21 @@ func channel(name string) string {
 	return "redisson_lock__channel:{" + name + "}"
 }
 
-// waitUntilJavaWaits returns once n channels of that name are subscribed by peers.
+// waitUntilJavaWaits returns once n peers are subscribed to the lock's channel.
 // Redisson tries once more after that; a release that comes between is no loss.
 func (r *rig) waitUntilJavaWaits(t testing.TB, name string, n int64) {
 	t.Helper()
 	redistest.Eventually(t, 10*time.Second, "Redisson to subscribe to "+channel(name), func() bool {
-		counts := r.server.Do(t, "PUBSUB", "NUMSUB", channel(name)).([]any)
-		return counts[1].(int64) >= n
+		return r.listening(t, channel(name)) >= n
 	})
 }
 
 // waitUntilGoWaits returns once the Client has subscribed and registered.
 func (r *rig) waitUntilGoWaits(t testing.TB, name string, c *reentrant.Client) {
 	t.Helper()
-	tagged := name
-	if !strings.Contains(name, "{") {
-		tagged = "{" + name + "}"
-	}
+	waiters := lua.KeysOf(name, c.ID()).Waiters()
 	redistest.Eventually(t, 10*time.Second, "the Go waiter to be registered", func() bool {
-		return r.server.Admin().ZScore(context.Background(), "redlatch_waiters:"+tagged, c.ID()).Err() == nil
+		return r.at(t, name).Admin().ZScore(context.Background(), waiters, c.ID()).Err() == nil
 	})
 }
 
@@ -164,20 +190,31 @@ func (r *rig) listen(t testing.TB, name string) <-chan *redis.Message {
 // Redisson keeps for ever too, and keys that go away by themselves.
 func (r *rig) wantClean(t testing.TB) {
 	t.Helper()
-	for _, key := range r.server.Do(t, "KEYS", "*").([]any) {
-		key := key.(string)
-		if strings.HasPrefix(key, "redisson_lock_token:") {
-			continue
+	for _, server := range r.servers() {
+		for _, key := range server.Do(t, "KEYS", "*").([]any) {
+			key := key.(string)
+			if strings.HasPrefix(key, "redisson_lock_token:") {
+				continue
+			}
+			if left := server.Do(t, "PTTL", key).(int64); left == -1 {
+				t.Errorf("left behind without a TTL: %s, a %v", key, server.Do(t, "TYPE", key))
+			} else {
+				t.Logf("left behind for %d ms: %s", left, key)
+			}
 		}
-		if left := r.server.Do(t, "PTTL", key).(int64); left == -1 {
-			t.Errorf("left behind without a TTL: %s, a %v", key, r.server.Do(t, "TYPE", key))
-		} else {
-			t.Logf("left behind for %d ms: %s", left, key)
+		for _, kind := range []string{"CHANNELS", "SHARDCHANNELS"} {
+			redistest.Eventually(t, 10*time.Second, "all subscriptions to end", func() bool {
+				return len(server.Do(t, "PUBSUB", kind).([]any)) == 0
+			})
 		}
 	}
-	redistest.Eventually(t, 10*time.Second, "all subscriptions to end", func() bool {
-		return len(r.server.Do(t, "PUBSUB", "CHANNELS").([]any)) == 0
-	})
+}
+
+func (r *rig) servers() []*redistest.Server {
+	if r.cluster != nil {
+		return r.cluster.Nodes
+	}
+	return []*redistest.Server{r.server}
 }
 
 // begin runs f on a goroutine and returns where its error, and when it ended, will be.

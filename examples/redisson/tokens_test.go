@@ -58,10 +58,10 @@ func testTokens(t *testing.T, r *rig) {
 	byGo()
 
 	// The counter stays for ever, and after a loss the tokens rise all the same.
-	if left := r.server.Do(t, "PTTL", "redisson_lock_token:{"+name+"}"); left != int64(-1) {
+	if left := r.at(t, name).Do(t, "PTTL", "redisson_lock_token:{"+name+"}"); left != int64(-1) {
 		t.Errorf("the counter has a TTL of %v ms", left)
 	}
-	r.server.Do(t, "DEL", "redisson_lock_token:{"+name+"}")
+	r.at(t, name).Do(t, "DEL", "redisson_lock_token:{"+name+"}")
 	byGo()
 	risen("Redisson", number(t, r.java.do(t, "lockToken", name, 7)))
 	r.java.do(t, "fenced unlock", name, 7)

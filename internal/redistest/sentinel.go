@@ -27,15 +27,31 @@ type Sentinel struct {
 // replica and each other, so that a failover can begin at once.
 func StartSentinel(t testing.TB) *Sentinel {
 	t.Helper()
-	c := &Sentinel{MasterName: "mymaster"}
-	c.Master = Start(t)
-	c.Replica = Start(t, WithReplicaOf(c.Master))
+	master := Start(t)
+	return watch(t, master, master.port.Number)
+}
+
+// StartSentinelRelayed is StartSentinel with a relay before the master, whose address is
+// the master's to everybody: by [Relay.CutReplicas] a failover loses writes.
+func StartSentinelRelayed(t testing.TB) (*Sentinel, *Relay) {
+	t.Helper()
+	master := Start(t)
+	relay := StartRelay(t, master)
+	return watch(t, master, relay.port.Number), relay
+}
+
+// watch starts the others for a master that they reach at a port. It is the same port for
+// all: a Sentinel puts a replica right that has another master than its own.
+func watch(t testing.TB, master *Server, port int) *Sentinel {
+	t.Helper()
+	c := &Sentinel{MasterName: "mymaster", Master: master}
+	c.Replica = Start(t, WithConfig(fmt.Sprintf("replicaof 127.0.0.1 %d", port)))
 	Eventually(t, topologyTimeout, "the replica is in step", func() bool {
 		return c.Replica.Info(t, "replication", "master_link_status") == "up"
 	})
 	for range 3 {
 		s := Start(t, asSentinel, WithConfig(
-			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", c.MasterName, c.Master.port.Number),
+			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", c.MasterName, port),
 			fmt.Sprintf("sentinel down-after-milliseconds %s 500", c.MasterName),
 			fmt.Sprintf("sentinel failover-timeout %s 3000", c.MasterName),
 		))
@@ -49,6 +65,14 @@ func StartSentinel(t testing.TB) *Sentinel {
 		})
 	}
 	return c
+}
+
+// AwaitPromotion returns when the Sentinels have made the replica the master.
+func (c *Sentinel) AwaitPromotion(t testing.TB) {
+	t.Helper()
+	Eventually(t, topologyTimeout, "the replica is promoted", func() bool {
+		return c.MasterAddr(t) == c.Replica.Addr() && c.Replica.Info(t, "replication", "role") == "master"
+	})
 }
 
 // asSentinel makes redis-server a Sentinel. The argument must follow the file,

@@ -4,35 +4,52 @@ import java.util.List;
 import org.redisson.config.Config;
 
 /**
- * The command line: {@code --redis host:port}, or several separated by commas, and, if not the
- * default, {@code --watchdog ms}.
+ * The command line: {@code --redis host:port}, or several separated by commas, each a server by
+ * itself; or {@code --cluster host:port,...}, the nodes of one cluster; and, if not the default,
+ * {@code --watchdog ms}.
  */
-record Options(List<String> servers, long watchdogMillis) {
+record Options(List<String> servers, List<String> nodes, long watchdogMillis) {
 
     static Options of(String[] args) {
         List<String> servers = List.of();
+        List<String> nodes = List.of();
         long watchdog = 0;
         for (int i = 0; i + 1 < args.length; i += 2) {
             switch (args[i]) {
                 case "--redis" -> servers = List.of(args[i + 1].split(","));
+                case "--cluster" -> nodes = List.of(args[i + 1].split(","));
                 case "--watchdog" -> watchdog = Long.parseLong(args[i + 1]);
                 default -> throw new IllegalArgumentException("unknown option " + args[i]);
             }
         }
-        if (servers.isEmpty() || args.length % 2 != 0) {
-            throw new IllegalArgumentException("usage: --redis host:port[,host:port...] [--watchdog ms]");
+        if (servers.isEmpty() == nodes.isEmpty() || args.length % 2 != 0) {
+            throw new IllegalArgumentException(
+                    "usage: --redis host:port[,host:port...] | --cluster host:port[,host:port...] [--watchdog ms]");
         }
-        return new Options(servers, watchdog);
+        return new Options(servers, nodes, watchdog);
     }
 
-    /** One for each server. Redisson's defaults in everything else, since that is what people run. */
+    /**
+     * One for each server, or for the cluster. Redisson's defaults in everything else, since that is
+     * what people run.
+     */
     List<Config> configs() {
-        return servers.stream().map(this::config).toList();
+        if (!nodes.isEmpty()) {
+            Config config = renewed();
+            nodes.forEach(node -> config.useClusterServers().addNodeAddress("redis://" + node));
+            return List.of(config);
+        }
+        return servers.stream().map(this::single).toList();
     }
 
-    private Config config(String server) {
-        Config config = new Config();
+    private Config single(String server) {
+        Config config = renewed();
         config.useSingleServer().setAddress("redis://" + server);
+        return config;
+    }
+
+    private Config renewed() {
+        Config config = new Config();
         if (watchdogMillis > 0) {
             config.setLockWatchdogTimeout(watchdogMillis);
         }

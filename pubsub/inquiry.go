@@ -1,0 +1,124 @@
+package pubsub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// inquiry is the question where a slot is.
+type inquiry struct {
+	slot    *slot
+	line    *line  // where the slot was when the question came up
+	channel string // some channel in it
+
+	client *redis.Client // the answer
+}
+
+// due returns the waiting slots whose turn it is, and forgets those that nobody needs.
+func (r *router) due(now time.Time) (due []*inquiry) {
+	r.limbo.registry.pending = nil // nothing is sent for them there
+	waiting, may := r.waiting[:0], !now.Before(r.lookup.retryAt)
+	for _, s := range r.waiting {
+		switch {
+		case len(s.members) == 0 && (s.failures == 0 || now.After(s.retryAt.Add(r.hub.cfg.MaxBackoff))):
+			s.waiting = false
+			delete(r.slots, s.number)
+			continue
+		case may && len(s.members) > 0 && !now.Before(s.retryAt):
+			due = append(due, &inquiry{slot: s, line: s.line, channel: s.members[0].name})
+		}
+		waiting = append(waiting, s)
+	}
+	clear(r.waiting[len(waiting):])
+	r.waiting = waiting
+	return due
+}
+
+// check asks for the slots that have a node already, and sets the next check.
+func (r *router) check(now time.Time) (due []*inquiry) {
+	for _, s := range r.slots {
+		if s.line != r.limbo && len(s.members) > 0 {
+			due = append(due, &inquiry{slot: s, line: s.line, channel: s.members[0].name})
+		}
+	}
+	for addr, l := range r.nodes {
+		// The rest of what it knows is old.
+		if !l.running && now.After(l.manager.retryAt) && now.After(l.plainUntil) {
+			delete(r.nodes, addr)
+		}
+	}
+	r.reload = r.reload || r.pause < lastReload
+	r.pause = min(2*r.pause, lastCheck)
+	r.checkAt = now.Add(r.pause)
+	return due
+}
+
+// locate answers the inquiries from go-redis' map, which costs no I/O once go-redis
+// has one. An error means that it has none, for any slot.
+func (r *router) locate(due []*inquiry) error {
+	for _, q := range due {
+		var err error
+		if q.client, err = r.cluster.MasterForKey(r.hub.ctx, q.channel); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknown takes note that go-redis knows no node.
+func (r *router) unknown(due []*inquiry, err error) {
+	for _, q := range due {
+		if q.slot.line == r.limbo && q.slot.cause == nil {
+			q.slot.cause = err
+		}
+	}
+	r.lookup.failed(time.Now(), r.lookup.ceiling(&r.hub.cfg))
+}
+
+// assign acts on the answers.
+func (r *router) assign(due []*inquiry) {
+	if r.hub.closed {
+		return
+	}
+	now := time.Now()
+	for _, q := range due {
+		s := q.slot
+		if s.line != q.line || len(s.members) == 0 {
+			continue // it has moved meanwhile, or nobody needs it
+		}
+		to := r.node(q.client)
+		if now.Before(to.plainUntil) {
+			to = r.hub.plain
+		}
+		if to == s.line {
+			s.doubt = ""
+			continue
+		}
+		if !s.mayMove(to) {
+			continue
+		}
+		if s.line != r.limbo && s.cause == nil {
+			s.cause = errDropped
+		}
+		s.moveTo(to)
+		to.startLocked()
+		to.poke()
+	}
+	r.waiting = slices.DeleteFunc(r.waiting, func(s *slot) bool {
+		s.waiting = s.line == r.limbo
+		return !s.waiting
+	})
+}
+
+// mayMove reports whether a slot is to go to another line. go-redis may have asked a
+// node that is behind the times: a line that works is left only when two checks in a
+// row say so.
+func (s *slot) mayMove(to *line) bool {
+	if s.line == s.router.limbo || !s.line.up || !s.line.sharded() || s.doubt == to.node {
+		return true
+	}
+	s.doubt = to.node
+	return false
+}

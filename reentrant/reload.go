@@ -1,0 +1,99 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// Between two reloads of a cluster's map while commands fail, doubling from the first
+	// to the last. The map does not change before the nodes have elected a new master,
+	// which takes seconds, and each reload is a command to one node.
+	firstReload = 100 * time.Millisecond
+	lastReload  = time.Second
+
+	// calmReload is how long nothing may have failed for the pauses to begin anew.
+	calmReload = 10 * time.Second
+)
+
+// reloader sends commands to a Cluster, and has go-redis ask the nodes anew where the
+// slots are when a command failed for what may be the reason that the slot is elsewhere.
+//
+// go-redis does so itself after MOVED, ASK and READONLY, for a command to the
+// Cluster. When a node cannot be reached it tries another one, but only for
+// commands that it may send again, and ours are not to be. They would go to a master that has
+// crashed until the map is ClusterStateReloadInterval old, 60 s by default, long after its
+// replica took over.
+type reloader struct {
+	cluster interface {
+		Process(ctx context.Context, cmd redis.Cmder) error
+		ReloadState(ctx context.Context) // in the background, one at a time
+	}
+
+	mu    sync.Mutex
+	pause time.Duration // before the next reload; guarded by mu
+	next  time.Time     // no reload before; guarded by mu
+}
+
+// Process implements [lua.Processor].
+func (r *reloader) Process(ctx context.Context, cmd redis.Cmder) error {
+	err := r.cluster.Process(ctx, cmd)
+	r.learn(ctx, err)
+	return err
+}
+
+// learn takes note of how a command ended. Whoever is still waiting for an answer sends
+// the next one, so a reload that does not come now comes with it. A nil reloader, that of a
+// Client of no Cluster, learns nothing.
+func (r *reloader) learn(ctx context.Context, err error) {
+	if r == nil || !mayBeElsewhere(err) {
+		return
+	}
+	if r.due(time.Now()) {
+		r.cluster.ReloadState(ctx)
+	}
+}
+
+func (r *reloader) due(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Before(r.next) {
+		return false
+	}
+	if now.Sub(r.next) > calmReload {
+		r.pause = 0
+	}
+	r.pause = min(max(2*r.pause, firstReload), lastReload)
+	// Jitter: all clients of a node lose it at the same time.
+	r.next = now.Add(r.pause/2 + rand.N(r.pause/2+1))
+	return true
+}
+
+// mayBeElsewhere reports whether a command may have failed because go-redis sent it to the
+// wrong node: there was no answer, or one that says that this node does not serve
+// the slot, or not now.
+func mayBeElsewhere(err error) bool {
+	if err == nil {
+		return false
+	}
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		for _, code := range []string{"MOVED", "ASK", "READONLY", "MASTERDOWN", "CLUSTERDOWN"} {
+			if redis.HasErrorPrefix(err, code) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, own := range []error{redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, context.Canceled} {
+		if errors.Is(err, own) {
+			return false
+		}
+	}
+	return true
+}
