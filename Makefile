@@ -22,14 +22,24 @@ lint: ## check the format (gofmt), vet, staticcheck
 	  printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags interop ./examples/redisson
+	go vet -tags mutants ./internal/mutants
 	go run $(STATICCHECK) -tags interop ./...
+
+chaos: tools ## torment clients and server at random for a minute: CHAOS='-for 1h -seed 42'
+	REDLATCH_REQUIRE_REDIS=1 go test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -for 60s $(CHAOS)
+
+mutants: tools ## show that the tests catch deliberate mistakes
+	REDLATCH_REQUIRE_REDIS=1 go test -tags mutants -run 'TestMutants$$' -parallel 3 -count=1 -timeout 15m -v ./internal/mutants
 
 # Apart from lint, which has three minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
-smoke: tools ## vet, staticcheck and try the benchmarks, each for a moment
+smoke: tools ## vet, staticcheck and try the nested modules: the benchmarks, each for a moment, and the cron example
 	go vet -C benchmarks ./...
 	go run -C benchmarks $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...
+	go vet -C examples/hourlyjob/cron ./...
+	go run -C examples/hourlyjob/cron $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C examples/hourlyjob/cron -race -count=1 -timeout 90s ./...
 
 bench: tools ## measure everything into docs/benchmarks.md: 10 minutes on a machine that does nothing else
 	@sh .ci/tools java
@@ -46,6 +56,7 @@ cover: tools ## run all tests and print the coverage; cover.out has the details
 examples: ## run every example, each with a Redis of its own
 	@for program in $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./examples/...); do \
 	  echo "== $$program"; REDIS_URL= go run "$$program" || exit 1; done
+	REDIS_URL= go run -C examples/hourlyjob/cron .
 
 why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 	REDIS_URL= go run ./examples/ladder -svg docs/why
@@ -53,4 +64,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop lint smoke bench tables cover examples why tools
+.PHONY: help test interop lint chaos mutants smoke bench tables cover examples why tools

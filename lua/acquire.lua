@@ -63,7 +63,10 @@ if not count then
       redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
       local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
       if type(lives) == 'table' then
-        redis.call('ZREM', waiters, client) -- nothing of ours is without a TTL
+        -- Nothing of ours is without a TTL, whatever else the user may not do.
+        if redis.pcall('ZREM', waiters, client) ~= 1 and redis.pcall('PTTL', waiters) == -1 then
+          redis.call('DEL', waiters)
+        end
         return lives
       end
       since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
@@ -82,7 +85,11 @@ end
 redis.call('HSET', lock, owner, 1)
 local expiry = redis.pcall('PEXPIRE', lock, lease)
 if type(expiry) == 'table' then
-  redis.call('HDEL', lock, owner) -- a lock without a TTL would be for ever
+  -- A lock without a TTL would be for ever. A user who may not take it back either can
+  -- write over it. To ask for leave before the HSET would cost every grant a command.
+  if redis.pcall('HDEL', lock, owner) ~= 1 and not count and redis.pcall('DEL', lock) ~= 1 then
+    redis.call('SET', lock, '', 'PX', 1)
+  end
   return expiry
 end
 if marks[2] == client or marks[2] == '*' then

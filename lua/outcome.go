@@ -1,6 +1,7 @@
 package lua
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -64,6 +65,10 @@ func says(reply redis.Error, code string) bool {
 func unsent(err error) bool {
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
 		return true
+	}
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
+		return true // the handshake comes before any command
 	}
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

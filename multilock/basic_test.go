@@ -190,14 +190,6 @@ func TestMembers(t *testing.T) {
 		must(t, l.Lock(v.ctx))
 		must(t, l.Unlock(v.ctx))
 
-		// One server by way of two Clients.
-		b := v.process()
-		for _, build := range []func(...multilock.Locker) (*multilock.MultiLock, error){multilock.New, multilock.NewQuorum} {
-			l, err = build(a[0].NewLock(name), a[1].NewLock(name), b[0].NewLock(name))
-			must(t, err)
-			wants(t, l.Lock(v.ctx), multilock.ErrMembers, reentrant.ErrNotAcquired)
-		}
-		v.wantHolders("---", name, a)
 		_, err = multilock.NewWith(a.locks(name), multilock.WithoutQuarantine())
 		wants(t, err, reentrant.ErrInvalidOption)
 		_, err = multilock.NewQuorumWith(a.locks(name), multilock.WithLongestLease(lease-1))

@@ -17,7 +17,7 @@ import (
 const limit = lease / 10
 
 // One member down: a lock that needs all fails early, says which, and leaves nothing.
-func TestAllWithAMemberDown(t *testing.T) {
+func TestFault53AllWithAMemberDown(t *testing.T) {
 	for down := range 3 {
 		inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 			a := v.process()
@@ -50,8 +50,8 @@ func TestAllWithAMemberDown(t *testing.T) {
 			if ok || err == nil {
 				t.Errorf("a silent member is not a busy one: %v, %v", ok, err)
 			}
-			end() // and what was sent to it is done now
-			v.pass(lease)
+			end()             // what was sent to it is done now
+			v.pass(lease / 4) // and given back, which an expiry would take longer for
 			v.wantHolders("---", name, a)
 			must(t, l.Lock(v.ctx))
 			must(t, l.Unlock(v.ctx))
@@ -61,7 +61,7 @@ func TestAllWithAMemberDown(t *testing.T) {
 
 // A minority down costs at most a member's limit the first time, and next to nothing
 // when it is known.
-func TestQuorumWithAMinorityDown(t *testing.T) {
+func TestFault53QuorumWithAMinorityDown(t *testing.T) {
 	for _, how := range []string{"refused", "silent"} {
 		t.Run(how, func(t *testing.T) {
 			inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
@@ -94,7 +94,7 @@ func TestQuorumWithAMinorityDown(t *testing.T) {
 }
 
 // A majority down.
-func TestQuorumWithAMajorityDown(t *testing.T) {
+func TestFault53QuorumWithAMajorityDown(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a := v.process()
 		l := a.quorum(t, name)
@@ -115,7 +115,7 @@ func TestQuorumWithAMajorityDown(t *testing.T) {
 		for _, end := range ends {
 			end()
 		}
-		v.pass(lease)
+		v.pass(lease / 4) // given back, which an expiry would take longer for
 		v.wantHolders("-----", name, a)
 	})
 }
@@ -148,8 +148,24 @@ func TestOutageDuringAWait(t *testing.T) {
 }
 
 // Unlock goes on after an error, and says which server it was.
-func TestUnlockWithAMemberDown(t *testing.T) {
+func TestFault56UnlockWithAMemberDown(t *testing.T) {
 	for down := range 3 {
+		inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
+			a := v.process()
+			all := a.all(t, "silent")
+			must(t, all.Lock(v.ctx))
+			defer v.s[down].silence()()
+			ctx, cancel := context.WithTimeout(v.ctx, limit)
+			defer cancel()
+			began := time.Now()
+			wants(t, all.Unlock(ctx), reentrant.ErrUnconfirmed)
+			if took := time.Since(began); took > limit {
+				t.Errorf("took %v", took)
+			}
+			want := []byte("---")
+			want[down] = 'A'
+			v.wantHolders(string(want), "silent", a)
+		})
 		inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 			a := v.process()
 			all, quorum := a.all(t, "all"), a.quorum(t, "quorum")

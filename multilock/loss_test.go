@@ -14,7 +14,7 @@ import (
 // notedIn is how long it may take until a renewal says that a lock is gone.
 const notedIn = lease/3 + 50*time.Millisecond
 
-func TestAllLostWithOneMember(t *testing.T) {
+func TestFault54AllLostWithOneMember(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		a, b := v.process(), v.process()
 		la := a.all(t, name)
@@ -43,7 +43,7 @@ func TestAllLostWithOneMember(t *testing.T) {
 }
 
 // A silent server: the hold is lost at ValidUntil and not later.
-func TestAllLostInSilence(t *testing.T) {
+func TestFault54AllLostInSilence(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		hold, err := v.process().all(t, name).Acquire(v.ctx)
 		must(t, err)
@@ -61,7 +61,7 @@ func TestAllLostInSilence(t *testing.T) {
 	})
 }
 
-func TestQuorumSurvivesAMinority(t *testing.T) {
+func TestFault54QuorumSurvivesAMinority(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a, b := v.process(), v.process()
 		hold, err := a.quorum(t, name).Acquire(v.ctx)
@@ -102,7 +102,7 @@ func TestQuorumSurvivesAMinority(t *testing.T) {
 
 // Members that come back with their data are taken again, at once; so the hold outlives
 // all of them, one after another.
-func TestMembersAreTakenAgain(t *testing.T) {
+func TestFault54MembersAreTakenAgain(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a := v.process()
 		hold, err := a.quorum(t, name).Acquire(v.ctx)

@@ -1,6 +1,7 @@
 package multilock_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -10,5 +11,10 @@ import (
 // Whatever a test starts has ended with it: no goroutine outlives the last one.
 func TestMain(m *testing.M) {
 	logging.Disable() // go-redis writes a line for every server that cannot be reached
+	// Tests on real servers wait for leases and quarantines rather than for a processor, so
+	// as many may run at once as there are processors would be few. -parallel still decides.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }

@@ -11,7 +11,7 @@ import (
 
 // The classic: A holds 1, 2, 3; 3 restarts empty; B asks 3, 4, 5. It must be refused,
 // also to a B that has never seen the old 3, for as long as A may trust in 3.
-func TestRestartedMemberIsNotCounted(t *testing.T) {
+func TestFault57RestartedMemberIsNotCounted(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a := v.process()
 		v.s[3].refuse("ERR down")
@@ -57,7 +57,7 @@ func TestRestartedMemberIsNotCounted(t *testing.T) {
 
 // A server that is restarted in the middle of an acquisition, whenever that is, is not
 // counted. So the proof must come after the grant.
-func TestRestartDuringAcquisition(t *testing.T) {
+func TestFault57RestartDuringAcquisition(t *testing.T) {
 	for _, at := range []string{"EVALSHA", "INFO"} {
 		for _, nth := range []int{1, 2} {
 			inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
@@ -92,7 +92,7 @@ func TestRestartDuringAcquisition(t *testing.T) {
 
 // The holder itself does not count a member that was restarted, and takes it again when
 // the quarantine is over.
-func TestRestartedMemberIsTakenAgain(t *testing.T) {
+func TestFault57RestartedMemberIsTakenAgain(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a := v.process()
 		hold, err := a.quorum(t, name).Acquire(v.ctx)
@@ -132,8 +132,8 @@ func TestReplacedServer(t *testing.T) {
 }
 
 // What WithoutQuarantine does, and why its documentation says unsafe: the same steps as in
-// TestRestartedMemberIsNotCounted, and two owners who may both trust their hold.
-func TestWithoutQuarantineTwoHoldIt(t *testing.T) {
+// TestFault57RestartedMemberIsNotCounted, and two owners who may both trust their hold.
+func TestFault57WithoutQuarantineTwoHoldIt(t *testing.T) {
 	inVirtualTime(t, 5, func(t *testing.T, v *virtual) {
 		a, b := v.process(), v.process()
 		v.s[3].refuse("ERR down")

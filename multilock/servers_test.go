@@ -128,19 +128,19 @@ var troubles = []trouble{
 	{"restarted", (*redistest.Server).Restart, func(*redistest.Server) {}},
 }
 
-// TestMemberInTrouble: each member is killed, stopped and restarted empty, before an
-// acquisition and under a hold.
-func TestMemberInTrouble(t *testing.T) {
+// Each member is killed, stopped and restarted empty, before an acquisition and under a
+// hold.
+func TestFault53And54MemberInTrouble(t *testing.T) {
 	for _, trouble := range troubles {
-		t.Run(trouble.name, func(t *testing.T) {
-			t.Parallel()
-			s := startServers(t, 3)
-			f := s.process(t)
-			f.mature(t)
-			for i := range s {
+		for i := range 3 {
+			t.Run(fmt.Sprint(trouble.name, i), func(t *testing.T) {
+				t.Parallel()
+				s := startServers(t, 3)
+				f := s.process(t)
+				f.mature(t)
 				inTrouble(t, s, f, i, trouble)
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -200,7 +200,7 @@ func inTrouble(t *testing.T, s servers, f fleet, i int, trouble trouble) {
 
 // The classic, on real servers: A holds 1, 2, 3; 3 restarts empty; B, a process that has
 // never seen the old one, asks for 3, 4, 5.
-func TestClassicCounterExample(t *testing.T) {
+func TestFault57ClassicCounterExample(t *testing.T) {
 	t.Parallel()
 	s := startServers(t, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*soon)
@@ -212,6 +212,7 @@ func TestClassicCounterExample(t *testing.T) {
 	}
 	hold, err := a.quorum(t, name, realOptions()...).Acquire(ctx)
 	must(t, err)
+	restarted := time.Now()
 	s[2].Restart()
 	for _, away := range s[3:] {
 		away.Continue()
@@ -219,16 +220,21 @@ func TestClassicCounterExample(t *testing.T) {
 	lb := b.quorum(t, name, realOptions()...)
 	refused := 0
 	for range 20 {
-		ok, err := lb.TryLock(ctx, 0, 0)
-		trusted := !over(hold.Lost()) && hold.ValidUntil().After(time.Now())
-		switch {
-		case ok && trusted:
-			t.Fatal("two hold it")
-		case ok:
-			t.Fatal("granted by a server that has just been restarted")
-		case errors.Is(err, multilock.ErrQuarantined):
+		second, err := lb.Acquire(ctx, reentrant.WithWait(0))
+		if errors.Is(err, multilock.ErrQuarantined) {
 			refused++
 		}
+		if err != nil {
+			continue
+		}
+		// A machine too busy to renew may have cost A its hold: the first two are free then.
+		if !over(hold.Lost()) && hold.ValidUntil().After(time.Now()) {
+			t.Fatal("two hold it")
+		}
+		if second.Members()[2].Held && time.Since(restarted) < realLease {
+			t.Error("a server that has just been restarted was counted")
+		}
+		must(t, second.Release(ctx))
 	}
 	if refused == 0 {
 		t.Error("never refused because of the quarantine")
@@ -259,9 +265,13 @@ func TestLostReplies(t *testing.T) {
 					Class: faultproxy.Command, Match: faultproxy.Named("EVALSHA", "EVAL"), Times: 1, Action: faultproxy.SwallowReply,
 				}))
 			}
-			ok, err := l.TryLock(ctx, 0, 0)
-			majority := first == 2
-			if ok != (majority && kind.name == "Quorum") {
+			enough := first == 2 && kind.name == "Quorum"
+			wait := time.Duration(0)
+			if enough {
+				wait = soon // for a machine that is too busy to answer within the limit
+			}
+			ok, err := l.TryLock(ctx, wait, 0)
+			if ok != enough {
 				t.Errorf("%s: %v, %v", key, ok, err)
 			}
 			if ok {
@@ -279,7 +289,7 @@ func TestLostReplies(t *testing.T) {
 }
 
 // Two processes with opposite orders on real servers.
-func TestOppositeOrdersOnServers(t *testing.T) {
+func TestFault55OppositeOrdersOnServers(t *testing.T) {
 	t.Parallel()
 	s := startServers(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*soon)
@@ -324,7 +334,7 @@ func TestOppositeOrdersOnServers(t *testing.T) {
 }
 
 // Servers are killed, stopped and restarted at random under processes that compete.
-func TestChaosOnServers(t *testing.T) {
+func TestFault54ChaosOnServers(t *testing.T) {
 	t.Parallel()
 	s := startServers(t, 5)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)

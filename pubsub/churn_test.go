@@ -12,7 +12,7 @@ import (
 
 // Whatever the order of events, a listener is told Subscribed first and once,
 // everybody who stays is confirmed in the end, and nothing is left behind.
-func TestChurnInVirtualTime(t *testing.T) {
+func TestFault51ChurnInVirtualTime(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cfg := pubsub.Config{Linger: 30 * time.Millisecond, MaxBackoff: 50 * time.Millisecond}

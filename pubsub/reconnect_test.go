@@ -42,7 +42,7 @@ func TestNoPingWhileMessagesArrive(t *testing.T) {
 	})
 }
 
-func TestHalfOpenConnectionIsReplaced(t *testing.T) {
+func TestFault11HalfOpenConnectionIsReplaced(t *testing.T) {
 	cfg := pubsub.Config{PingInterval: 3 * time.Second, PingTimeout: 2 * time.Second}
 	var reconnects []error
 	cfg.OnReconnect = func(err error) { reconnects = append(reconnects, err) }
@@ -74,7 +74,7 @@ func TestHalfOpenConnectionIsReplaced(t *testing.T) {
 	})
 }
 
-func TestHalfOpenFromTheStart(t *testing.T) {
+func TestFault11HalfOpenFromTheStart(t *testing.T) {
 	inBubble(t, pubsub.Config{}, func(b *bubble) {
 		var r recorder
 		sub := b.hub.Listen("a", r.listen)
@@ -111,7 +111,7 @@ func TestStalledWriteHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestKilledConnectionIsReplacedWithinTheBackoff(t *testing.T) {
+func TestFault12KilledConnectionIsReplacedWithinTheBackoff(t *testing.T) {
 	var reconnects []error
 	cfg := pubsub.Config{OnReconnect: func(err error) { reconnects = append(reconnects, err) }}
 	inBubble(t, cfg, func(b *bubble) {

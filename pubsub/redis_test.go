@@ -54,7 +54,7 @@ func TestRedisDelivers(t *testing.T) {
 	})
 }
 
-func TestRedisKillsTheConnection(t *testing.T) {
+func TestFault12RedisKillsTheConnection(t *testing.T) {
 	var reconnects atomic.Int32
 	cfg := pubsub.Config{OnReconnect: func(error) { reconnects.Add(1) }}
 	onRedis(t, cfg, func(t *testing.T, hub *pubsub.Hub, admin *redis.Client) {
@@ -96,7 +96,7 @@ func TestRedisKillsTheConnection(t *testing.T) {
 	})
 }
 
-func TestRedisChurn(t *testing.T) {
+func TestFault51RedisChurn(t *testing.T) {
 	cfg := pubsub.Config{Linger: 50 * time.Millisecond}
 	onRedis(t, cfg, func(t *testing.T, hub *pubsub.Hub, admin *redis.Client) {
 		var kept recorder
@@ -152,7 +152,7 @@ func TestRedisChurn(t *testing.T) {
 
 // The server drops a subscriber that cannot keep up. Its listeners learn that
 // they may have missed something, and hear what comes afterwards.
-func TestRedisDropsASlowSubscriber(t *testing.T) {
+func TestFault52RedisDropsASlowSubscriber(t *testing.T) {
 	onRedis(t, pubsub.Config{}, func(t *testing.T, hub *pubsub.Hub, admin *redis.Client) {
 		if err := admin.ConfigSet(t.Context(), "client-output-buffer-limit", "pubsub 1mb 1mb 1").Err(); err != nil {
 			t.Fatal(err)

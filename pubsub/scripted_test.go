@@ -276,7 +276,7 @@ func TestUnansweredSubscribeReplacesTheConnection(t *testing.T) {
 }
 
 // A reply that comes in pieces, with a long time between them, is one reply.
-func TestReplyInPieces(t *testing.T) {
+func TestFault15ReplyInPieces(t *testing.T) {
 	scripted(t, pubsub.Config{PingInterval: time.Second, PingTimeout: time.Hour}, func(s *script) {
 		var r recorder
 		s.hub.Listen("a", r.listen)

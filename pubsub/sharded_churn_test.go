@@ -12,7 +12,7 @@ import (
 
 // Whatever happens to the cluster, a listener is told Subscribed first and once,
 // everybody who stays hears what is published in the end, and nothing is left behind.
-func TestShardedChurnInVirtualTime(t *testing.T) {
+func TestFault51ShardedChurnInVirtualTime(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			cfg := pubsub.Config{Linger: 30 * time.Millisecond, MaxBackoff: 50 * time.Millisecond}

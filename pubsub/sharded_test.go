@@ -421,7 +421,7 @@ func TestShardedRefusedChannel(t *testing.T) {
 	})
 }
 
-func TestShardedHalfOpenConnection(t *testing.T) {
+func TestFault11ShardedHalfOpenConnection(t *testing.T) {
 	inCluster(t, pubsub.Config{}, func(c *fakeCluster) {
 		var r recorder
 		c.hub.Listen(c.on(0, 0), r.listen)

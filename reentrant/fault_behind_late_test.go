@@ -30,7 +30,7 @@ func lateMove(t *testing.T) (r *faultRig, c *reentrant.Client, b *reentrant.Hold
 }
 
 // A move of the field reaches Redis when the lock is another Client's: it stays his, with his TTL.
-func TestFaultBehindLateMoveOfALockThatIsAnothers(t *testing.T) {
+func TestFault19BehindLateMoveOfALockThatIsAnothers(t *testing.T) {
 	t.Parallel()
 	r, _, b, held := lateMove(t)
 	okay(t, b.Release(t.Context()))
@@ -49,7 +49,7 @@ func TestFaultBehindLateMoveOfALockThatIsAnothers(t *testing.T) {
 
 // The same when the owner whose field it was to move has the lock anew, nested: it is not taken
 // from him, and his hold count stays.
-func TestFaultBehindLateMoveOfALockThatCameBack(t *testing.T) {
+func TestFault19BehindLateMoveOfALockThatCameBack(t *testing.T) {
 	t.Parallel()
 	r, c, b, held := lateMove(t)
 	l := c.NewLock("l")
@@ -68,7 +68,7 @@ func TestFaultBehindLateMoveOfALockThatCameBack(t *testing.T) {
 }
 
 // And when the lock is free: none appears.
-func TestFaultBehindLateMoveOfAFreeLock(t *testing.T) {
+func TestFault19BehindLateMoveOfAFreeLock(t *testing.T) {
 	t.Parallel()
 	r, c, b, held := lateMove(t)
 	okay(t, b.Release(t.Context()))
@@ -80,7 +80,7 @@ func TestFaultBehindLateMoveOfAFreeLock(t *testing.T) {
 }
 
 // A renewal is on its way while the field is moved: its "not owner", true by then, is no loss.
-func TestFaultBehindRenewalOvertakenByAMove(t *testing.T) {
+func TestFault19BehindRenewalOvertakenByAMove(t *testing.T) {
 	t.Parallel()
 	const lease = 900 * time.Millisecond
 	r := newFaultRig(t).warm(t)

@@ -16,7 +16,7 @@ import (
 // While Redis is silent the lock is passed on without a word to it. With a third of the lease
 // left that ends, the holder is lost at its ValidUntil, everybody whose call has a limit is told,
 // and nobody holds it after. When Redis is back there is nothing left of it.
-func TestFaultBehindSilentRedis(t *testing.T) {
+func TestFault08BehindSilentRedis(t *testing.T) {
 	t.Parallel()
 	const lease = 1500 * time.Millisecond
 	r := newFaultRig(t).warm(t)
@@ -74,7 +74,7 @@ func TestFaultBehindSilentRedis(t *testing.T) {
 
 // With less than a third of the lease left the hand-off is confirmed, and waits for Redis: a
 // waiter is not told that it has a lock that will be gone in a moment.
-func TestFaultBehindWaitsForRedisNearTheEnd(t *testing.T) {
+func TestFault08BehindWaitsForRedisNearTheEnd(t *testing.T) {
 	t.Parallel()
 	const lease = 900 * time.Millisecond
 	r := newFaultRig(t).warm(t)
@@ -109,7 +109,7 @@ func TestFaultBehindWaitsForRedisNearTheEnd(t *testing.T) {
 
 // Redis comes back with nothing in the middle of a row of holds. The holder of that moment hears of
 // it, the lock begins anew, and nobody who was told still believes that he has it.
-func TestFaultBehindRestartEmpty(t *testing.T) {
+func TestFault01BehindRestartEmpty(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
 	s := redistest.Start(t)

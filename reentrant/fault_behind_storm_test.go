@@ -50,7 +50,7 @@ func hammer(t *testing.T, l *reentrant.Lock, goroutines int, hist *tenures, stop
 
 // An operator forces the lock again and again while it is passed on at full speed, by the same
 // Client and by another: holders are told, nobody waits for ever, and inside the Client no two have it.
-func TestFaultBehindForced(t *testing.T) {
+func TestFault32BehindForced(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c, other := faultClient(t, s.Client(t), writeBehind), faultClient(t, s.Client(t))
@@ -81,7 +81,7 @@ func TestFaultBehindForced(t *testing.T) {
 }
 
 // Close while the lock is passed on: every call ends, nothing is left held, and the lock is free.
-func TestFaultBehindClose(t *testing.T) {
+func TestFault44BehindClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	for range 20 {
@@ -101,7 +101,7 @@ func TestFaultBehindClose(t *testing.T) {
 }
 
 // Calls end while the lock is on its way to them: it goes to those that stay, in their order.
-func TestFaultBehindCancelled(t *testing.T) {
+func TestFault39BehindCancelled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c := faultClient(t, s.Client(t), writeBehind)
@@ -152,7 +152,7 @@ func TestFaultBehindCancelled(t *testing.T) {
 
 // A full Redis refuses to move the field, and renews and releases all the same: the lock is passed
 // on, renewed and freed. When there is room again the field follows.
-func TestFaultBehindFullRedis(t *testing.T) {
+func TestFault30BehindFullRedis(t *testing.T) {
 	t.Parallel()
 	const lease = 600 * time.Millisecond
 	s := redistest.Start(t)

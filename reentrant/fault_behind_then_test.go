@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// What happens next in [TestFaultBehindMoveWithoutAnswer]. At the end of each the lock is
+// What happens next in [TestFault09BehindMoveWithoutAnswer]. At the end of each the lock is
 // released, or lost, or will be freed by itself.
 
 func (r *behindRig) a() context.Context { return owner(r.t.Context(), "a") }

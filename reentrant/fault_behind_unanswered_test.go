@@ -22,7 +22,7 @@ type behindRig struct {
 
 // The move has run in Redis, or not, and its reply is lost: then the lock stands under one of
 // two names. Whatever the holder does next, Redis has it right soon, and nothing is left behind.
-func TestFaultBehindMoveWithoutAnswer(t *testing.T) {
+func TestFault09BehindMoveWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	next := map[string]func(r *behindRig){
 		"released":              (*behindRig).release,

@@ -19,14 +19,16 @@ type cancelRig struct {
 	c    *reentrant.Client
 	rdb  *redis.Client
 	lock *reentrant.Lock
+	at   func() bool // whether the call is at its step; nil: after a while it is
 }
 
 // Each step of a call is stopped there, and the ctx ends: the call comes back with
 // the cause, and when the step goes on, nothing is left behind.
-func TestFaultCancelAtEachStep(t *testing.T) {
+func TestFault39CancelAtEachStep(t *testing.T) {
 	t.Parallel()
 	slow := func(r *cancelRig, script string) {
-		r.proxy.Add(faultproxy.Rule{Match: scriptIs(script), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
+		rule := r.proxy.Add(faultproxy.Rule{Match: scriptIs(script), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
+		r.at = func() bool { return rule.Hits() == 1 }
 	}
 	lock := func(r *cancelRig, ctx context.Context) error { return r.lock.Lock(ctx) }
 	for _, step := range []struct {
@@ -35,6 +37,7 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 		prepare func(t *testing.T, r *cancelRig) (end func())
 		call    func(r *cancelRig, ctx context.Context) error
 		want    error
+		opts    []reentrant.Option
 	}{
 		{"waiting for a connection", true, func(t *testing.T, r *cancelRig) func() {
 			busy := make(chan error, 1)
@@ -43,30 +46,42 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 				return r.Info(t, "clients", "blocked_clients") == "1"
 			})
 			return func() { r.Do(t, "RPUSH", "list", "x"); okay(t, <-busy) }
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"acquire in flight", false, func(t *testing.T, r *cancelRig) func() {
 			slow(r, "acquire")
 			return func() {}
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
+
+		{"granted, and the answer not yet looked at", false, func(t *testing.T, r *cancelRig) func() {
+			answer := lateAnswer{"acquire", make(chan struct{})}
+			r.rdb.AddHook(answer)
+			r.at = func() bool { return len(heldOn(t, r.Server, "l")) == 1 }
+			return func() { close(answer.released) }
+		}, lock, reentrant.ErrNotAcquired, nil},
+
+		{"giving back what no replica has confirmed", false, func(t *testing.T, r *cancelRig) func() {
+			slow(r, "release")
+			return func() {}
+		}, lock, reentrant.ErrNotAcquired, []reentrant.Option{reentrant.WithReplicaAcks(1, 10*time.Millisecond)}},
 
 		{"waiting for an owner of this client", false, func(t *testing.T, r *cancelRig) func() {
 			okay(t, r.lock.Lock(owner(t.Context(), "ahead")))
 			return func() { okay(t, r.lock.Unlock(owner(t.Context(), "ahead"))) }
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"waiting for another client", false, func(t *testing.T, r *cancelRig) func() {
 			other := faultClient(t, r.Client(t)).NewLock("l")
 			okay(t, other.Lock(owner(t.Context(), "ahead")))
 			return func() { okay(t, other.Unlock(owner(t.Context(), "ahead"))) }
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"subscribing", false, func(t *testing.T, r *cancelRig) func() {
 			other := faultClient(t, r.Client(t)).NewLock("l")
 			okay(t, other.Lock(owner(t.Context(), "ahead")))
 			r.proxy.Blackhole(true, true, faultproxy.PubSub)
 			return func() { r.proxy.Heal(); okay(t, other.Unlock(owner(t.Context(), "ahead"))) }
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"hand-off in flight", false, func(t *testing.T, r *cancelRig) func() {
 			ahead := owner(t.Context(), "ahead")
@@ -80,7 +95,7 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 				released <- r.lock.Unlock(ahead)
 			}()
 			return func() { okay(t, <-released) }
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"re-entry in flight", false, func(t *testing.T, r *cancelRig) func() {
 			okay(t, r.lock.Lock(owner(t.Context(), "me")))
@@ -92,20 +107,20 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 				})
 				okay(t, r.lock.Unlock(owner(t.Context(), "me")))
 			}
-		}, lock, reentrant.ErrNotAcquired},
+		}, lock, reentrant.ErrNotAcquired, nil},
 
 		{"unlock in flight", false, func(t *testing.T, r *cancelRig) func() {
 			okay(t, r.lock.Lock(owner(t.Context(), "me")))
 			slow(r, "release")
 			return func() {}
-		}, func(r *cancelRig, ctx context.Context) error { return r.lock.Unlock(ctx) }, reentrant.ErrUnconfirmed},
+		}, func(r *cancelRig, ctx context.Context) error { return r.lock.Unlock(ctx) }, reentrant.ErrUnconfirmed, nil},
 
 		{"unlock of a nested hold in flight", false, func(t *testing.T, r *cancelRig) func() {
 			okay(t, r.lock.Lock(owner(t.Context(), "me")))
 			okay(t, r.lock.Lock(owner(t.Context(), "me")))
 			slow(r, "count")
 			return func() { okay(t, r.lock.Unlock(owner(t.Context(), "me"))) }
-		}, func(r *cancelRig, ctx context.Context) error { return r.lock.Unlock(ctx) }, reentrant.ErrUnconfirmed},
+		}, func(r *cancelRig, ctx context.Context) error { return r.lock.Unlock(ctx) }, reentrant.ErrUnconfirmed, nil},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,10 +131,10 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 					o.PoolSize = 1
 				}
 			})
-			r.c = faultClient(t, r.rdb)
+			r.c = faultClient(t, r.rdb, step.opts...)
 			r.lock = r.c.NewLock("l")
 			end := step.prepare(t, r)
-			late, err := cancelIn(t, 60*time.Millisecond, func(ctx context.Context) error { return step.call(r, ctx) })
+			late, err := cancelAt(t, r.at, 60*time.Millisecond, func(ctx context.Context) error { return step.call(r, ctx) })
 			wants(t, err, step.want, errGivenUp)
 			if late > noise.allow(20*time.Millisecond) { // some 1 ms where nothing else runs
 				t.Errorf("returned %v after its cancellation", late)
@@ -134,50 +149,29 @@ func TestFaultCancelAtEachStep(t *testing.T) {
 
 var errGivenUp = errors.New("the caller has given up")
 
-// cancelIn makes a call, cancels it after a while, and says how long it took to
-// come back.
+// cancelIn is cancelAt for a call whose step is reached after a while.
 func cancelIn(t *testing.T, after time.Duration, call func(ctx context.Context) error) (late time.Duration, err error) {
+	return cancelAt(t, nil, after, call)
+}
+
+// cancelAt makes a call, cancels it when it has been at its step for a while, and says
+// how long it took to come back.
+func cancelAt(t *testing.T, at func() bool, after time.Duration, call func(ctx context.Context) error) (late time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(owner(t.Context(), "me"))
 	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() { done <- call(ctx) }()
+	if at != nil {
+		redistest.Eventually(t, 10*time.Second, "the call is at its step", at)
+	}
 	select {
 	case err = <-done:
 		t.Errorf("returned %v before its cancellation", err)
 		return 0, err
 	case <-time.After(after):
 	}
-	at := time.Now()
+	cancelled := time.Now()
 	cancel(errGivenUp)
 	err = inTime(t, 10*time.Second, "the cancelled call returns", done)
-	return time.Since(at), err
-}
-
-// A ctx that has ended is no reason to send anything.
-func TestFaultCancelledBefore(t *testing.T) {
-	t.Parallel()
-	r := newFaultRig(t)
-	c := faultClient(t, r.through(t))
-	l := c.NewLock("l")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errGivenUp)
-	_, err := l.Acquire(ctx)
-	wants(t, err, reentrant.ErrNotAcquired, errGivenUp)
-	wants(t, l.Lock(ctx), reentrant.ErrNotAcquired, errGivenUp)
-	ok, err := l.TryLock(ctx, time.Second, 0)
-	if ok {
-		t.Error("TryLock took the lock")
-	}
-	wants(t, err, reentrant.ErrNotAcquired, errGivenUp)
-	wants(t, l.Do(ctx, func(context.Context) error { t.Error("fn was called"); return nil }), errGivenUp)
-	if n := r.proxy.Commands("EVALSHA") + r.proxy.Commands("EVAL"); n > 0 {
-		t.Errorf("%d scripts were sent", n)
-	}
-
-	// Unlock is another matter: the lock must not be kept because of it.
-	okay(t, l.Lock(t.Context()))
-	if err := l.Unlock(ctx); err != nil {
-		wants(t, err, reentrant.ErrUnconfirmed, errGivenUp)
-	}
-	tidyWithin(t, r.Server, 3*time.Second, "l")
+	return time.Since(cancelled), err
 }

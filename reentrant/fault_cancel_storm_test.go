@@ -16,7 +16,7 @@ import (
 
 // Ten thousand calls whose ctx ends at a random moment, wherever they are by then:
 // each returns at once, and nothing of them stays behind.
-func TestFaultCancelStorm(t *testing.T) {
+func TestFault39CancelStorm(t *testing.T) {
 	t.Parallel()
 	const goroutines, locks = 32, 5
 	rounds := 10_000 / goroutines

@@ -19,7 +19,7 @@ const crashLease = time.Second
 
 // A process dies with the lock. Another has it when the lease is over, which no
 // message tells it of; and not before the dead one's trust would have ended.
-func TestFaultHolderCrashes(t *testing.T) {
+func TestFault43HolderCrashes(t *testing.T) {
 	t.Parallel()
 	noise := listenToNoise(t)
 	s := redistest.Start(t)
@@ -79,6 +79,10 @@ func TestFaultHolderCrashes(t *testing.T) {
 	}
 	if d := g.at.Sub(at); d > noise.allow(crashLease+300*time.Millisecond) {
 		t.Errorf("taken over %v after the crash", d)
+	}
+	// What ended the wait was the TTL that the dead one has left.
+	if w := c.Stats().WakeUps; w.Message != 0 || w.TTL == 0 {
+		t.Errorf("wake-ups %+v", w)
 	}
 	okay(t, l.Unlock(me))
 	tidyWithin(t, s, 3*time.Second, "l")

@@ -1,6 +1,7 @@
 package reentrant_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func (r *deafRig) registered(t *testing.T) func() {
 
 // Messages are lost: Redis has sent them, and the waiter never sees them. It finds
 // the free lock by itself, and hears again when the connection does.
-func TestFaultMessagesLost(t *testing.T) {
+func TestFault11MessagesLost(t *testing.T) {
 	t.Parallel()
 	noise, r := listenToNoise(t), newDeafRig(t)
 	if d := r.handOff(t, r.registered(t)); d > noise.allow(500*time.Millisecond) {
@@ -81,7 +82,7 @@ func TestFaultMessagesLost(t *testing.T) {
 
 // The subscription's connection is half open from its first request on: Redis
 // never sees the SUBSCRIBE. Waiters poll, and the connection is replaced.
-func TestFaultSubscribeLost(t *testing.T) {
+func TestFault11SubscribeLost(t *testing.T) {
 	t.Parallel()
 	noise, r := listenToNoise(t), newDeafRig(t)
 	lost := r.proxy.Add(faultproxy.Rule{Class: faultproxy.PubSub, Match: faultproxy.Named("SUBSCRIBE"),
@@ -100,11 +101,14 @@ func TestFaultSubscribeLost(t *testing.T) {
 	if d > noise.allow(500*time.Millisecond) {
 		t.Errorf("after the connection was replaced the hand-off took %v", d)
 	}
+	if n := strings.Count(r.Do(t, "CLIENT", "LIST", "TYPE", "pubsub").(string), "\n"); n > 1 {
+		t.Errorf("%d connections are subscribed for one client", n)
+	}
 }
 
 // Only the connections for commands are silent; messages still come. Nobody may
 // spin on them, every limit holds, and nothing is left when commands pass again.
-func TestFaultOnlyCommandsSilent(t *testing.T) {
+func TestFault08OnlyCommandsSilent(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
 	noise, r := listenToNoise(t), newFaultRig(t)

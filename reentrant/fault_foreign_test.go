@@ -9,9 +9,9 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// Somebody writes over a lock: its holder has lost it, who waits for it is told,
+// Row 34. Somebody writes over a lock: its holder has lost it, who waits for it is told,
 // and the key stays as it was written, to the byte.
-func TestFaultForeignKeyAppears(t *testing.T) {
+func TestFault34ForeignKeyAppears(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c := faultClient(t, s.Client(t), reentrant.WithLease(900*time.Millisecond))
@@ -50,8 +50,8 @@ func TestFaultForeignKeyAppears(t *testing.T) {
 	}
 }
 
-// The holder itself finds it, by re-entry or by its unlock, before a renewal does.
-func TestFaultForeignKeyUnderHolder(t *testing.T) {
+// Row 34. The holder itself finds it, by re-entry or by its unlock, before a renewal does.
+func TestFault34ForeignKeyUnderHolder(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c := faultClient(t, s.Client(t))
@@ -81,69 +81,49 @@ func TestFaultForeignKeyUnderHolder(t *testing.T) {
 	}
 }
 
-// A lock without a TTL, made by hand: waiters poll for it, and have it soon after
-// it was deleted, of which no message tells.
-func TestFaultLockWithoutTTL(t *testing.T) {
+// Row 35. A lock without a TTL, made by hand: waiters poll for it, and have it soon after
+// it was deleted, of which no message tells, or forced.
+func TestFault35LockWithoutTTL(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	c := faultClient(t, s.Client(t))
-	l, me := c.NewLock("l"), owner(t.Context(), "me")
-	s.Do(t, "HSET", "l", "an administrator", "1")
-	ttl, err := l.TTL(me)
-	okay(t, err)
-	if ttl >= 0 {
-		t.Errorf("TTL of a lock without one is %v", ttl)
-	}
-	_, err = l.Acquire(me, reentrant.WithWait(0))
-	var busy *reentrant.NotAcquiredError
-	if !errors.As(err, &busy) || busy.Holder != "an administrator" || busy.TTL >= 0 {
-		t.Errorf("Acquire: %+v", err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- l.Lock(me) }()
-	redistest.Eventually(t, 5*time.Second, "it is registered", func() bool {
-		return s.Do(t, "ZCARD", "redlatch_waiters:{l}").(int64) == 1
-	})
-	s.Do(t, "DEL", "l")
-	okay(t, inTime(t, 2*firstPollLimit, "the waiter gets the lock", done))
-	okay(t, l.Unlock(me))
-	tidyWithin(t, s, 3*time.Second, "l")
-}
-
-// Whoever may publish can wake waiters for nothing, on the common channel and on
-// their own. They try again at a bounded rate, and still get the lock at once.
-func TestFaultPublishFlood(t *testing.T) {
-	t.Parallel()
-	noise := listenToNoise(t)
-	s := redistest.Start(t)
-	holder, waiter := faultClient(t, s.Client(t)), faultClient(t, s.Client(t))
 	me := owner(t.Context(), "me")
-	okay(t, holder.NewLock("l").Lock(me))
-	done := make(chan error, 1)
-	go func() { done <- waiter.NewLock("l").Lock(me) }()
-	redistest.Eventually(t, 5*time.Second, "it is registered", func() bool {
-		return s.Do(t, "ZCARD", "redlatch_waiters:{l}").(int64) == 1
-	})
-	var stops []func() int
-	for _, channel := range []string{"redisson_lock__channel:{l}", "redisson_lock__channel:{l}:" + waiter.ID()} {
-		stops = append(stops, repeat(t, s, time.Millisecond, "PUBLISH", channel, "0"))
+	for name, free := range map[string]func(l *reentrant.Lock) error{
+		"deleted": func(l *reentrant.Lock) error { s.Do(t, "DEL", l.Name()); return nil },
+		"forced": func(l *reentrant.Lock) error {
+			freed, err := l.ForceUnlock(owner(t.Context(), "an operator"))
+			if !freed {
+				t.Error("nothing was freed")
+			}
+			return err
+		},
+	} {
+		l := c.NewLock(name)
+		s.Do(t, "HSET", name, "an administrator", "1")
+		ttl, err := l.TTL(me)
+		okay(t, err)
+		if ttl >= 0 {
+			t.Errorf("TTL of a lock without one is %v", ttl)
+		}
+		_, err = l.Acquire(me, reentrant.WithWait(0))
+		var busy *reentrant.NotAcquiredError
+		if !errors.As(err, &busy) || busy.Holder != "an administrator" || busy.TTL >= 0 {
+			t.Errorf("Acquire: %+v", err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- l.Lock(me) }()
+		redistest.Eventually(t, 5*time.Second, "it is registered", func() bool {
+			return s.Do(t, "ZCARD", "redlatch_waiters:{"+name+"}").(int64) == 1
+		})
+		if ttl := s.Do(t, "PTTL", name).(int64); ttl != -1 {
+			t.Errorf("the lock of somebody else was given a TTL of %d ms", ttl)
+		}
+		okay(t, free(l))
+		okay(t, inTime(t, 10*time.Second, "the waiter gets the lock", done))
+		if ttl := s.Do(t, "PTTL", name).(int64); ttl <= 0 {
+			t.Errorf("our lock has a TTL of %d ms", ttl)
+		}
+		okay(t, l.Unlock(me))
 	}
-	rate := rateOver(t, s, 2*time.Second)
-	okay(t, holder.NewLock("l").Unlock(me))
-	start := time.Now()
-	okay(t, inTime(t, 5*time.Second, "the waiter gets the lock", done))
-	took := time.Since(start)
-	sent := 0
-	for _, stop := range stops {
-		sent += stop()
-	}
-	t.Logf("%d messages, %.0f scripts a second, hand-off %v", sent, rate, took)
-	if rate > 80 { // 50, and a burst of 20 at the beginning, for 2000 messages a second
-		t.Errorf("%.0f scripts a second", rate)
-	}
-	if took > noise.allow(200*time.Millisecond) {
-		t.Errorf("the waiter had the lock after %v", took)
-	}
-	okay(t, waiter.NewLock("l").Unlock(me))
-	tidyWithin(t, s, 3*time.Second, "l")
+	tidyWithin(t, s, 5*time.Second, "deleted", "forced")
 }

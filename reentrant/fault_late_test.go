@@ -28,6 +28,31 @@ func wantStale(t *testing.T, h *faultproxy.RuleHandle) {
 	}
 }
 
+// cutRule keeps every script from Redis.
+type cutRule struct {
+	*faultproxy.RuleHandle
+	r *faultRig
+}
+
+func (r *faultRig) cutOff() cutRule {
+	return cutRule{r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.DropBefore}), r}
+}
+
+// givenUp returns when lock l is free and nobody tries any more to clean up. That ends with
+// the lease; the last try may come a little later.
+func (c cutRule) givenUp(t *testing.T) {
+	t.Helper()
+	seen := 0
+	redistest.Eventually(t, 10*time.Second, "the clean-up has given up", func() bool {
+		before := seen
+		seen = c.Hits()
+		quiet := time.NewTimer(600 * time.Millisecond)
+		defer quiet.Stop()
+		<-quiet.C
+		return len(c.r.held(t, "l")) == 0 && seen == before
+	})
+}
+
 // soon is a ctx for a call whose command is kept back.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
@@ -37,7 +62,7 @@ func soon(t *testing.T) context.Context {
 
 // An acquire reaches Redis after its caller has given up, and after the same owner
 // has locked and unlocked: no lock may appear.
-func TestFaultLateAcquire(t *testing.T) {
+func TestFault19LateAcquire(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
@@ -54,7 +79,7 @@ func TestFaultLateAcquire(t *testing.T) {
 
 // The same when the owner never came back: cleaning up after the call is enough to
 // void it.
-func TestFaultLateAcquireOfACallThatLeft(t *testing.T) {
+func TestFault19LateAcquireOfACallThatLeft(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
@@ -71,23 +96,29 @@ func TestFaultLateAcquireOfACallThatLeft(t *testing.T) {
 
 // When nothing of the client has reached Redis for a whole lease, an acquire that
 // arrives later still is granted to nobody. The lock must not be renewed.
-func TestFaultLateAcquireAfterALease(t *testing.T) {
+func TestFault19LateAcquireAfterALease(t *testing.T) {
 	t.Parallel()
 	const lease = 400 * time.Millisecond
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(lease))
 	held := r.holdBack("acquire")
-	cut := r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.DropBefore})
+	cut := r.cutOff()
 	wants(t, c.NewLock("l").Lock(soon(t)), reentrant.ErrNotAcquired)
-	closeQuickly(t, c) // waits for the clean-up, which gives up when the lease is over
+	cut.givenUp(t)
 	cut.Remove()
 	held.Release()
+	if got := r.held(t, "l"); len(got) != 1 {
+		t.Fatalf("the late acquire has done nothing: %v", got)
+	}
 	freeWithin(t, r.Server, lease+time.Second, "l")
+	if st := c.Stats(); st.Held > 0 || st.Renewals > 0 {
+		t.Errorf("%+v", st)
+	}
 }
 
 // A release reaches Redis after the same owner has locked again: it must not free
 // the new hold.
-func TestFaultLateRelease(t *testing.T) {
+func TestFault19LateRelease(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
@@ -106,7 +137,7 @@ func TestFaultLateRelease(t *testing.T) {
 
 // The same after the clean-up has given up: for a whole lease nothing got through,
 // the owner locks anew, and only then the old release arrives.
-func TestFaultLateReleaseAfterALease(t *testing.T) {
+func TestFault19LateReleaseAfterALease(t *testing.T) {
 	t.Parallel()
 	const lease = 400 * time.Millisecond
 	r := newFaultRig(t).warm(t)
@@ -114,18 +145,9 @@ func TestFaultLateReleaseAfterALease(t *testing.T) {
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	okay(t, l.Lock(ctx))
 	held := r.holdBack("release")
-	cut := r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.DropBefore})
+	cut := r.cutOff()
 	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed)
-	// The clean-up ends with the lease; its last try may come a little later.
-	seen := 0
-	redistest.Eventually(t, 10*time.Second, "the clean-up has given up", func() bool {
-		before := seen
-		seen = cut.Hits()
-		quiet := time.NewTimer(600 * time.Millisecond)
-		defer quiet.Stop()
-		<-quiet.C
-		return len(r.held(t, "l")) == 0 && seen == before
-	})
+	cut.givenUp(t)
 	cut.Remove()
 	hold, err := l.Acquire(ctx)
 	okay(t, err)
@@ -138,7 +160,7 @@ func TestFaultLateReleaseAfterALease(t *testing.T) {
 
 // A hand-off reaches Redis after it was repeated, and after the lock has come back
 // to the owner that gave it away: it must not be taken from him.
-func TestFaultLateTransfer(t *testing.T) {
+func TestFault19LateTransfer(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
@@ -162,7 +184,7 @@ func TestFaultLateTransfer(t *testing.T) {
 
 // A nested lock reaches Redis after its call has ended, late enough that the owner
 // has released everything and holds the lock anew.
-func TestFaultLateCount(t *testing.T) {
+func TestFault19LateCount(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
@@ -181,7 +203,7 @@ func TestFaultLateCount(t *testing.T) {
 }
 
 // A renewal reaches Redis when the lock is somebody else's: his lease is his own.
-func TestFaultLateRenewal(t *testing.T) {
+func TestFault19LateRenewal(t *testing.T) {
 	t.Parallel()
 	const lease = 1500 * time.Millisecond
 	r := newFaultRig(t).warm(t)

@@ -22,7 +22,7 @@ import (
 // go-redis resends what was not answered. A thousand small programs, each with its
 // own sequence of lost requests and replies, must leave the count and the lock as
 // if every command had run once.
-func TestFaultLostReplies(t *testing.T) {
+func TestFault16And17And18LostReplies(t *testing.T) {
 	t.Parallel()
 	seeds := 1000
 	if testing.Short() {

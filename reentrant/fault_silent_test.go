@@ -11,7 +11,7 @@ import (
 
 // Several calls wait for a lock of which Redis has said nothing: none of them may
 // report that it is busy, also not those that wait behind another.
-func TestFaultSilenceIsNotBusy(t *testing.T) {
+func TestFault08SilenceIsNotBusy(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(time.Second)))

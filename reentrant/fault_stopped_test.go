@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ const waitOnStopped = 300 * time.Millisecond
 
 // The limit of a wait holds while Redis is silent, and what it grants to nobody
 // when it goes on is given back.
-func TestFaultStoppedTryLock(t *testing.T) {
+func TestFault04StoppedTryLock(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
 		noise, c := listenToNoise(t), client()
 		s.Stop()
@@ -56,7 +57,7 @@ func TestFaultStoppedTryLock(t *testing.T) {
 }
 
 // The same for a call that waited already when the server stopped.
-func TestFaultStoppedUnderWaiter(t *testing.T) {
+func TestFault04StoppedUnderWaiter(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
 		noise, holder, waiter := listenToNoise(t), client(), client()
 		okay(t, holder.NewLock("l").LockLease(t.Context(), time.Minute))
@@ -87,7 +88,7 @@ func TestFaultStoppedUnderWaiter(t *testing.T) {
 
 // A holder hears of its loss when its validity ends, from nobody but the clock; and
 // the renewals that Redis executes late do not keep the lock from others.
-func TestFaultStoppedHolder(t *testing.T) {
+func TestFault04StoppedHolder(t *testing.T) {
 	const lease = 1500 * time.Millisecond
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
 		noise, c := listenToNoise(t), client(reentrant.WithLease(lease))
@@ -114,7 +115,7 @@ func TestFaultStoppedHolder(t *testing.T) {
 
 // A call leaves while the server is stopped, and so does its process' connection.
 // The acquire runs when the server goes on, with a lease of half a minute.
-func TestFaultStoppedAcquireThatLeft(t *testing.T) {
+func TestFault04StoppedAcquireThatLeft(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
 		noise, c := listenToNoise(t), client()
 		l := c.NewLock("l")
@@ -137,7 +138,7 @@ func TestFaultStoppedAcquireThatLeft(t *testing.T) {
 
 // Unlock waits for the confirmation as long as its ctx lets it, and says that there
 // was none. The release comes about all the same.
-func TestFaultStoppedUnlock(t *testing.T) {
+func TestFault04StoppedUnlock(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
 		noise, c := listenToNoise(t), client()
 		l, ctx := c.NewLock("l"), owner(t.Context(), "me")
@@ -154,4 +155,95 @@ func TestFaultStoppedUnlock(t *testing.T) {
 		s.Continue()
 		freeWithin(t, s, 2*time.Second, "l")
 	})
+}
+
+// Redis stands still for two leases under a holder and five waiters of three Clients. The holder
+// hears of its loss from the clock, no two ever trust the lock at once, and everybody
+// who goes on asking gets it: nothing that runs late keeps it from them for longer than a lease.
+func TestFault04StoppedForTwoLeases(t *testing.T) {
+	t.Parallel()
+	const lease = 600 * time.Millisecond
+	noise, s := listenToNoise(t), redistest.Start(t)
+	var hist tenures
+	var clients []*reentrant.Client
+	for range 3 {
+		clients = append(clients, faultClient(t, s.Client(t, impatience(80*time.Millisecond)), reentrant.WithLease(lease)))
+	}
+	me := owner(t.Context(), "me")
+	hold, err := clients[0].NewLock("l", reentrant.WithFencing()).Acquire(me)
+	okay(t, err)
+	lost := hist.begin("holder", hold)
+	var group sync.WaitGroup
+	for i := range 5 {
+		group.Go(func() {
+			who := fmt.Sprint("waiter ", i)
+			l, ctx := clients[i%3].NewLock("l", reentrant.WithFencing()), owner(t.Context(), who)
+			next, err := l.Acquire(ctx)
+			for errors.Is(err, reentrant.ErrNotAcquired) && ctx.Err() == nil {
+				next, err = l.Acquire(ctx) // an outage of a lease is the end of a wait
+			}
+			if err != nil {
+				t.Errorf("%s: %v", who, err)
+				return
+			}
+			end := hist.begin(who, next)
+			end()
+			_ = next.Release(ctx) // a grant that came late in the day may be lost by now
+		})
+	}
+	waiting := func() (n int) {
+		for _, c := range clients {
+			n += c.Stats().Waiting
+		}
+		return n
+	}
+	redistest.Eventually(t, 5*time.Second, "five wait", func() bool { return waiting() == 5 })
+	s.Stop()
+	outage := time.NewTimer(2 * lease)
+	defer outage.Stop()
+	inTime(t, 2*lease, "the loss", hold.Lost())
+	lost()
+	if late := time.Since(hold.ValidUntil()); late < 0 || late > noise.allow(100*time.Millisecond) {
+		t.Errorf("told of the loss %v after ValidUntil", late)
+	}
+	<-outage.C
+	s.Continue()
+	group.Wait()
+	if n := hist.len(); n != 6 {
+		t.Errorf("%d tenures", n)
+	}
+	hist.trusted()
+	hist.disjoint(t, "of lock l")
+	wants(t, hold.Release(me), reentrant.ErrLost)
+	tidyWithin(t, s, 10*time.Second, "l")
+}
+
+// Redis stands still for as long as it takes to miss a renewal, and less than the lease: the
+// holder notices nothing, nor does a call that comes in the meantime, but that it takes longer.
+func TestFault05StoppedBriefly(t *testing.T) {
+	t.Parallel()
+	const lease = 2400 * time.Millisecond
+	s := redistest.Start(t)
+	c := faultClient(t, s.Client(t), reentrant.WithLease(lease))
+	l, me := c.NewLock("l"), owner(t.Context(), "me")
+	hold, err := l.Acquire(me)
+	okay(t, err)
+	s.Stop()
+	redistest.Eventually(t, 10*time.Second, "a renewal was missed", func() bool { return c.Stats().RenewFailures > 0 })
+	until := hold.ValidUntil()
+	nested := begin(func() error { return l.Lock(me) })
+	s.Continue()
+	redistest.Eventually(t, 10*time.Second, "it is renewed", func() bool { return hold.ValidUntil().After(until) })
+	if err := nested.wait(); err != nil {
+		t.Errorf("a nested lock while Redis stood still: %v", err)
+	}
+	if ended(hold.Lost()) || hold.Context().Err() != nil || c.Stats().Losses > 0 {
+		t.Errorf("lost: %v", contextCause(hold))
+	}
+	if got := heldOn(t, s, "l"); len(got) != 1 || got[hold.Owner()] != "2" {
+		t.Errorf("Redis has %v", got)
+	}
+	okay(t, l.Unlock(me))
+	okay(t, hold.Release(me))
+	tidyWithin(t, s, 3*time.Second, "l")
 }

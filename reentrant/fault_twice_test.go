@@ -11,7 +11,7 @@ import (
 )
 
 // Every script runs twice: nothing is counted twice, freed twice or lost.
-func TestFaultEveryScriptTwice(t *testing.T) {
+func TestFault16And17And18EveryScriptTwice(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []struct {
 		name    string

@@ -12,7 +12,7 @@ import (
 // The answer to a command that took the lock is lost, and the command is repeated a
 // while later. The hold may be trusted no longer than Redis keeps the lock, whichever
 // of the two runs it counts from.
-func TestFaultValidityAfterLostReply(t *testing.T) {
+func TestFault09ValidityAfterLostReply(t *testing.T) {
 	t.Parallel()
 	const patience, lease = 400 * time.Millisecond, time.Second
 	for _, script := range []string{"acquire", "transfer", "count"} {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/redlatch/redlatch/lua"
 )
 
 const maxName = 512 // bytes; Redis itself would take 512 MB
@@ -18,6 +20,9 @@ func checkName(prefix, name string) error {
 		return fmt.Errorf("%w: it is empty", ErrInvalidName)
 	case len(prefix)+len(name) > maxName:
 		return fmt.Errorf("%w: %d bytes with the prefix, at most %d", ErrInvalidName, len(prefix)+len(name), maxName)
+	}
+	if lua.Reserved(prefix + name) {
+		return fmt.Errorf("%w: %q begins as the keys do that belong to other locks", ErrInvalidName, prefix+name)
 	}
 	return checkText(ErrInvalidName, prefix+name)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-func TestTimeCloseEndsWaitersAtOnce(t *testing.T) {
+func TestFault44CloseEndsWaitersAtOnce(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		must(t, v.client().NewLock("job").Lock(v.ctx)) // of another process
 		c := v.client()
@@ -51,7 +51,7 @@ func TestTimeCloseEndsWaitersAtOnce(t *testing.T) {
 
 // Close waits for holders, who go on as before: renewed, and free to re-enter and to
 // unlock. Whoever holds nothing gets nothing any more.
-func TestTimeCloseLetsHoldersFinish(t *testing.T) {
+func TestFault44CloseLetsHoldersFinish(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
 		l := c.NewLock("job")
@@ -84,7 +84,7 @@ func TestTimeCloseLetsHoldersFinish(t *testing.T) {
 
 // The ctx of Close ends with a lock held: its holder is told, nothing renews it any
 // more, and Redis frees it within a lease.
-func TestTimeCloseGivesUpOnHolders(t *testing.T) {
+func TestFault44CloseGivesUpOnHolders(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
 		l := c.NewLock("job")
@@ -103,12 +103,16 @@ func TestTimeCloseGivesUpOnHolders(t *testing.T) {
 		if cause := context.Cause(h.Context()); !errors.Is(cause, reentrant.ErrClosed) || !ended(lost) {
 			t.Fatalf("the holder's ctx ended because of %v, lost %v", cause, ended(lost))
 		}
+		if st := c.Stats(); st.Held != 0 || ourGoroutines() != 0 {
+			t.Fatalf("%d goroutines are left, stats %+v", ourGoroutines(), st)
+		}
+		v.scripts()
 		if left := v.ttl("job"); left > lease {
 			t.Fatalf("%v are left", left)
 		}
 		v.pass(lease)
-		if v.mini.Exists("job") {
-			t.Fatal("renewed after Close")
+		if n := v.scripts(); n != 0 || v.mini.Exists("job") {
+			t.Fatalf("%d scripts sent after Close", n)
 		}
 		if err := l.Unlock(v.ctx); !errors.Is(err, reentrant.ErrClosed) {
 			t.Fatalf("Unlock: %v, want ErrClosed", err)
@@ -120,7 +124,7 @@ func TestTimeCloseGivesUpOnHolders(t *testing.T) {
 	})
 }
 
-func TestTimeEverythingAnswersErrClosed(t *testing.T) {
+func TestFault44EverythingAnswersErrClosed(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
 		l := c.NewLock("job")
@@ -154,7 +158,7 @@ func TestTimeEverythingAnswersErrClosed(t *testing.T) {
 }
 
 // Two Closes at once both wait for the same end.
-func TestTimeCloseTwiceAtOnce(t *testing.T) {
+func TestFault44CloseTwiceAtOnce(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()
 		l := c.NewLock("job")

@@ -10,7 +10,7 @@ import (
 
 // A goroutine that hangs with the lock must not keep it for as long as its process
 // lives.
-func TestTimeMaxHold(t *testing.T) {
+func TestFault41MaxHold(t *testing.T) {
 	const most = 3 * lease
 	for _, nested := range []bool{false, true} {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
@@ -49,7 +49,7 @@ func TestTimeMaxHold(t *testing.T) {
 
 // A new hold has the whole limit again, and a fixed lease is what was asked for,
 // also where it is longer than the limit.
-func TestTimeMaxHoldIsForOneHold(t *testing.T) {
+func TestFault41MaxHoldIsForOneHold(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		l := v.client(reentrant.WithMaxHold(2 * lease)).NewLock("job")
 		for range 3 {
@@ -61,4 +61,57 @@ func TestTimeMaxHoldIsForOneHold(t *testing.T) {
 		v.pass(time.Minute - time.Second)
 		must(t, l.Unlock(v.ctx))
 	})
+}
+
+// A goroutine ends with the lock held, and nobody is left who could unlock. Without a
+// limit the lock stays taken as long as the process lives; with one, whoever waits has it
+// a lease after the limit at the latest. That a new goroutine comes does not matter: it is
+// another owner.
+func TestFault41GoroutineEnds(t *testing.T) {
+	const most = 3 * lease
+	for _, other := range []bool{false, true} {
+		inVirtualTime(t, func(t *testing.T, v *virtual) {
+			c := v.client(reentrant.WithMaxHold(most))
+			waiting := c
+			if other {
+				waiting = v.client()
+			}
+			for name, limited := range map[string]bool{"limited": true, "unlimited": false} {
+				holder := c
+				if !limited {
+					holder = v.client()
+				}
+				elsewhere(func() {
+					if err := holder.NewLock(name).Lock(v.ctx); err != nil {
+						t.Error(err)
+					}
+				}) // and the goroutine is gone
+				died := time.Now()
+				elsewhere(func() {
+					if err := holder.NewLock(name).Unlock(v.ctx); !errors.Is(err, reentrant.ErrNotHeld) {
+						t.Errorf("Unlock by a goroutine that came later: %v", err)
+					}
+				})
+				if !limited {
+					v.pass(20 * most)
+					if v.ttl(name) < lease/2 {
+						t.Fatalf("%v left of a hold without a limit", v.ttl(name))
+					}
+					freed, err := waiting.NewLock(name).ForceUnlock(v.ctx)
+					if !freed || err != nil {
+						t.Fatalf("ForceUnlock = %v, %v", freed, err)
+					}
+					continue
+				}
+				must(t, tried(waiting.NewLock(name).TryLock(v.ctx, 10*most, 0)))
+				if got := time.Since(died); got < most || got > most+lease+5*time.Millisecond {
+					t.Errorf("taken over %v after the goroutine had ended", got)
+				}
+				must(t, waiting.NewLock(name).Unlock(v.ctx))
+				if s := holder.Stats(); s.Losses != 1 || s.Held != 0 {
+					t.Errorf("stats %+v", s)
+				}
+			}
+		})
+	}
 }

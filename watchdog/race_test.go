@@ -22,7 +22,7 @@ func (c *contender) Lost(cause watchdog.Cause) { c.told <- cause }
 
 // Each registration ends in exactly one of two ways: a Remove that returns
 // true, or one Lost.
-func TestRemoveOrLost(t *testing.T) {
+func TestFault46RemoveOrLost(t *testing.T) {
 	w := watchdog.New(watchdog.Config{
 		Lease: 30 * time.Millisecond,
 		Batch: 7,

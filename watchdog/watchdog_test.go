@@ -296,7 +296,7 @@ func TestNotOwnerLosesAtOnceAndAlone(t *testing.T) {
 
 // An answer belongs to the registration that asked, also when the same Watch
 // was added again in between.
-func TestAnswerForEarlierRegistrationIsIgnored(t *testing.T) {
+func TestFault46AnswerForEarlierRegistrationIsIgnored(t *testing.T) {
 	for _, outcome := range []watchdog.Outcome{watchdog.Renewed, watchdog.NotOwner, watchdog.Failed} {
 		for _, late := range []time.Duration{time.Second, 8 * time.Second} { // in time, and given up
 			t.Run(outcome.String()+late.String(), func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestAnswerForEarlierRegistrationIsIgnored(t *testing.T) {
 	}
 }
 
-func TestRemoveDuringRenewal(t *testing.T) {
+func TestFault46RemoveDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &redis{answer: func(_ int, _ context.Context, ts []watchdog.Target) []watchdog.Result {
 			time.Sleep(time.Second)
@@ -545,7 +545,7 @@ func TestShortValidityIsRenewedInTime(t *testing.T) {
 }
 
 // Redisson's renewal ended for good at the first exception (#6483).
-func TestRenewFuncThatMisbehaves(t *testing.T) {
+func TestFault62RenewFuncThatMisbehaves(t *testing.T) {
 	for name, bug := range map[string]func(ts []watchdog.Target) []watchdog.Result{
 		"panics":       func([]watchdog.Target) []watchdog.Result { panic("out of cheese") },
 		"exits":        func([]watchdog.Target) []watchdog.Result { runtime.Goexit(); return nil },
@@ -589,7 +589,7 @@ func goroutines() int {
 	return bytes.Count(stacks, []byte("\ncreated by github.com/redlatch/redlatch/watchdog.(*Watchdog)."))
 }
 
-func TestManyWatchesOneGoroutine(t *testing.T) {
+func TestFault49ManyWatchesOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, batch, periods = 10_000, 300, 5
 		r := &redis{}

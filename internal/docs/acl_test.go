@@ -1,125 +1,131 @@
 package docs
 
 import (
-	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/reentrant"
 )
 
-// TestPermissions uses locks as the Redis user of SECURITY.md. Redis must refuse
-// nothing, and every command that the user may call must have been called.
-func TestPermissions(t *testing.T) {
-	rule := regexp.MustCompile("(?s)```acl\n(.*?)```").FindStringSubmatch(read(t, "SECURITY.md"))
-	if rule == nil {
-		t.Fatal("SECURITY.md has no rule")
-	}
-	server := redistest.Start(t)
-	words := strings.Fields(rule[1])
-	var command []any
-	for _, word := range words {
-		command = append(command, word)
-	}
-	server.Do(t, command...)
-	server.Do(t, "CONFIG", "RESETSTAT")
+// The users of SECURITY.md are made of its blocks "acl ...", of which each line is a
+// command, as it stands there.
 
-	useLocks(t, server, asUser(t, server), asUser(t, server))
+const (
+	userOfRules     = "locks"
+	passwordOfRules = ">password"
+)
 
-	// Redis logs also what it refused inside a script that goes on without it.
-	for _, entry := range server.Do(t, "ACL", "LOG").([]any) {
-		entry := fmt.Sprint(entry)
-		// go-redis introduces itself with CLIENT and lives with a refusal.
-		if !strings.Contains(entry, "object client|") {
-			t.Errorf("Redis refused: %s", entry)
+// aclRules are the commands of some blocks.
+type aclRules [][]string
+
+func readRules(t *testing.T, blocks ...string) (rules aclRules) {
+	t.Helper()
+	text := read(t, "SECURITY.md")
+	for _, block := range blocks {
+		found := regexp.MustCompile("(?ms)^```acl "+block+"\n(.*?)^```$").FindAllStringSubmatch(text, -1)
+		if len(found) != 1 {
+			t.Fatalf("SECURITY.md has %d blocks acl %s", len(found), block)
+		}
+		for line := range strings.Lines(found[0][1]) {
+			rule := strings.Fields(line)
+			if len(rule) < 4 || rule[0] != "ACL" || rule[1] != "SETUSER" || rule[2] != userOfRules {
+				t.Fatalf("not a rule for %s: %s", userOfRules, line)
+			}
+			rules = append(rules, rule)
 		}
 	}
-	for _, word := range words {
-		if name, allowed := strings.CutPrefix(word, "+"); allowed && !called(t, server, name) {
-			t.Errorf("%s is allowed and was never called", name)
+	return rules
+}
+
+// permissions are what the rules allow, each of which can be left out.
+func (rules aclRules) permissions() (words []string) {
+	for _, rule := range rules {
+		for _, word := range rule[3:] {
+			if strings.ContainsAny(word[:1], "+~&") {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
+}
+
+// make makes the user under another name and without one of the permissions.
+func (rules aclRules) make(t *testing.T, user, without string, servers ...*redistest.Server) {
+	t.Helper()
+	for _, rule := range rules {
+		command := []any{"ACL", "SETUSER", user}
+		for _, word := range rule[3:] {
+			if word != without {
+				command = append(command, word)
+			}
+		}
+		for _, s := range servers {
+			s.Do(t, command...)
 		}
 	}
 }
 
-func called(t *testing.T, server *redistest.Server, name string) bool {
+// refusals are what the servers refused a user so far, as a rule has it, but for what
+// go-redis lives without.
+func refusals(t *testing.T, user string, servers ...*redistest.Server) (words []string) {
 	t.Helper()
-	// A refused call is in the statistics too, with calls=0.
-	return regexp.MustCompile("cmdstat_" + name + ":calls=[1-9]").MatchString(server.Do(t, "INFO", "commandstats").(string))
-}
-
-// asUser returns a Client whose connections are the user's.
-func asUser(t *testing.T, server *redistest.Server) *reentrant.Client {
-	t.Helper()
-	rdb := server.Client(t, func(opts *redis.Options) {
-		opts.Username, opts.Password = "locks", "password"
-	})
-	client, err := reentrant.New(rdb, reentrant.WithPrefix("lock:"), reentrant.WithLease(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		if err := client.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return client
-}
-
-// useLocks does everything with a lock that a Client can do.
-func useLocks(t *testing.T, server *redistest.Server, a, b *reentrant.Client) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
+	for _, s := range servers {
+		for _, entry := range s.Do(t, "ACL", "LOG", 10_000).([]any) {
+			fields := make(map[string]string)
+			list := entry.([]any)
+			for i := 0; i+1 < len(list); i += 2 {
+				fields[fmt.Sprint(list[i])] = fmt.Sprint(list[i+1])
+			}
+			if fields["username"] == user {
+				words = append(words, refusedWord(fields["reason"], fields["object"]))
+			}
 		}
 	}
-	lock, rival := a.NewLock("x", reentrant.WithFencing()), b.NewLock("x", reentrant.WithFencing())
-
-	// Two holds on one lock, and a waiter of another client that gives up.
-	hold, err := lock.Acquire(ctx)
-	must(err)
-	must(lock.Lock(ctx))
-	must(lock.Unlock(ctx))
-	if ok, err := rival.TryLock(ctx, 300*time.Millisecond, 0); ok || err != nil {
-		t.Fatalf("TryLock got %v, %v", ok, err)
-	}
-
-	// One waiter for the hand-over, one for the message, and one on another lock.
-	other, err := a.NewLock("y").Acquire(ctx)
-	must(err)
-	nothing := func(context.Context) error { return nil }
-	done := make(chan error, 3)
-	go func() { done <- lock.Do(ctx, nothing) }()
-	go func() { done <- rival.Do(ctx, nothing) }()
-	redistest.Eventually(t, 10*time.Second, "waiters, a renewal, and a PING in the silence", func() bool {
-		return a.Stats().Waiting == 1 && b.Stats().Waiting == 1 && a.Stats().Renewals > 0 && called(t, server, "ping")
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(word string) bool {
+		return slices.Contains(quiet, word)
 	})
-	go func() { done <- b.NewLock("y").Do(ctx, nothing) }()
-	must(hold.Release(ctx))
-	must(<-done)
-	must(<-done)
-	if b.Stats().WakeUps.Message == 0 || a.Stats().HandedOver == 0 {
-		t.Errorf("not woken or not handed over: %+v, %+v", a.Stats(), b.Stats())
-	}
+}
 
-	must(lock.Lock(ctx))
-	if freed, err := rival.ForceUnlock(ctx); !freed || err != nil {
-		t.Errorf("ForceUnlock got %v, %v", freed, err)
+// quiet is what SECURITY.md calls needless: a refusal is logged, and nothing else comes
+// of it.
+var quiet = []string{"+client|setinfo", "+client|maint_notifications", "+ping", "+command"}
+
+// refusedWord is the word of a rule that an entry of ACL LOG is about.
+func refusedWord(reason, object string) string {
+	sign := map[string]string{"command": "+", "key": "~", "channel": "&"}[reason]
+	if i := strings.Index(object, "lock:"); sign != "+" && i >= 0 {
+		object = object[:i] + "lock:*"
 	}
-	redistest.Eventually(t, 10*time.Second, "UNSUBSCRIBE from the lock that nobody waits for", func() bool {
-		return called(t, server, "unsubscribe")
-	})
-	must(other.Release(ctx))
-	must(<-done)
+	return sign + object
+}
+
+// calledOn reports whether a server has run the command.
+func calledOn(t *testing.T, name string, servers ...*redistest.Server) bool {
+	t.Helper()
+	for _, s := range servers {
+		// A refused call is in the statistics too, with calls=0.
+		if regexp.MustCompile("cmdstat_" + regexp.QuoteMeta(name) + ":calls=[1-9]").MatchString(s.Do(t, "INFO", "commandstats").(string)) {
+			return true
+		}
+	}
+	return false
+}
+
+// logAll keeps ACL LOG from dropping entries, and clears the statistics.
+func logAll(t *testing.T, servers ...*redistest.Server) {
+	t.Helper()
+	for _, s := range servers {
+		s.Do(t, "CONFIG", "SET", "acllog-max-len", 10_000)
+		s.Do(t, "CONFIG", "RESETSTAT")
+	}
+}
+
+func login(user string) func(*redis.Options) {
+	return func(o *redis.Options) { o.Username, o.Password = user, passwordOfRules[1:] }
 }

@@ -18,7 +18,8 @@
 // everything that follows it in that direction of that connection is swallowed
 // too. Bytes that a [Proxy.Blackhole] stops are not lost: they move on at
 // [Proxy.Heal], as retransmitted packets would, even if their sender has closed
-// the connection in the meantime.
+// the connection in the meantime. [Proxy.Slice] changes how many bytes
+// travel at a time, and nothing else.
 //
 // # Limits
 //

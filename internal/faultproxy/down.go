@@ -85,7 +85,7 @@ func (s *session) down() {
 		}
 		// A client that is gone is no reason to stop: the server is to read
 		// all it was sent, and it would stop at a reset.
-		_, _ = s.client.Write(f.raw)
+		_ = s.p.write(s.client, f.raw)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redlatch/redlatch/internal/redistest/loopback"
@@ -16,6 +17,7 @@ type Proxy struct {
 	target string
 	port   *loopback.Port
 	gates  gates
+	slice  atomic.Int64 // see Slice
 
 	ctx    context.Context // ends when the proxy closes; for dials
 	cancel context.CancelFunc

@@ -72,8 +72,7 @@ func (s *session) forward(req frame, r reaction) bool {
 		return false
 	}
 	s.expect(r)
-	_, err := s.server.Write(req.raw)
-	return err == nil
+	return s.p.write(s.server, req.raw) == nil
 }
 
 // remember keeps what a request that is held needs to run on another connection.

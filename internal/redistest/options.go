@@ -8,6 +8,7 @@ type Option func(*config)
 type config struct {
 	lines []string // of redis.conf, after the defaults, so that they win
 	args  []string // of the command line, after the file
+	env   []string // beside that of the test
 
 	sentinel bool // a Sentinel has no data and none of the settings for it
 }

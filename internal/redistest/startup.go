@@ -77,6 +77,7 @@ func (s *Server) run() error {
 	defer log.Close() // the child has its own descriptor
 	cmd := exec.Command(s.bin, append([]string{s.configPath()}, s.conf.args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), s.conf.env...)
 	proc, err := launch(cmd)
 	if err != nil {
 		return err

@@ -1,0 +1,82 @@
+package hourly
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// releaseWithin limits the wait for the confirmation of a release, as Lock.Do does.
+const releaseWithin = 5 * time.Second
+
+// try is one go at the hour. With Unavailable nothing was run.
+func (j *Job) try(ctx context.Context, a Attempt) (outcome Outcome, err error) {
+	// Most nodes come when it is done, and need no lock to see that. Whether the attempts
+	// are used up is another matter: the last of them may be at work.
+	if s, err := j.state(ctx, a); err != nil || s.outcome == Done {
+		return s.outcome, err
+	}
+	hold, err := j.Locks.NewLock("hourly:{"+j.Name+"}:lock").Acquire(ctx, j.wait()...)
+	if err != nil {
+		return unlocked(ctx, err)
+	}
+	defer func() {
+		// Not ended by ctx: what is held is to be freed. The marker is set by now, so
+		// that the next node finds it.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		defer cancel()
+		err = errors.Join(err, hold.Release(ctx))
+	}()
+
+	// Another node may have done it while this one waited.
+	s, err := j.state(hold.Context(), a)
+	if err != nil || s.over() {
+		return s.outcome, err
+	}
+	if a.Number, err = j.begin(hold.Context(), a); err != nil {
+		return Unavailable, err
+	}
+	if err := j.Work(hold.Context(), a); err != nil {
+		return Failed, err
+	}
+	if err := j.markUntilDone(ctx, a); err != nil {
+		return Unmarked, err
+	}
+	return Ran, nil
+}
+
+func (j *Job) wait() []reentrant.AcquireOption {
+	if j.StandBy == 0 {
+		return nil
+	}
+	return []reentrant.AcquireOption{reentrant.WithWait(j.StandBy)}
+}
+
+// unlocked says what it means that the lock was not acquired.
+func unlocked(ctx context.Context, err error) (Outcome, error) {
+	var e *reentrant.NotAcquiredError
+	switch {
+	case !errors.As(err, &e):
+		return Unavailable, err
+	case e.Busy():
+		return Busy, nil
+	case ctx.Err() != nil && e.Holder != "":
+		return Busy, err
+	default:
+		return Unavailable, err
+	}
+}
+
+// markUntilDone marks the hour as done, once at least, and while Redis cannot be reached
+// until ctx ends. It does so even if the lock is lost by then: the work is done, and the
+// sooner the others know the better.
+func (j *Job) markUntilDone(ctx context.Context, a Attempt) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := j.mark(context.WithoutCancel(ctx), a)
+		if err == nil || sleep(ctx, pause) != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Package guard is HTTP middleware that holds a lock while a handler runs, one for each
+// order (or whatever the ID in the request names): two requests for the same order are
+// served one after the other, on whichever of many servers they arrive.
+//
+// The handler's ctx is that of the hold. It ends when the lock is lost, with the cause
+// reentrant.ErrLost, and when the client goes away; nested locks that are taken with it
+// re-enter. The lock is released when the handler returns or panics.
+//
+// What the client gets without the handler being called:
+//
+//	400 Bad Request          the ID is not one
+//	423 Locked               another request held the lock until the wait was over; Retry-After
+//	503 Service Unavailable  Redis could not be asked, or the server is closing; Retry-After
+//
+// What it does not promise: that the handler runs once for each order. That is for the
+// order's state to say, which the handler reads while it has the lock. A handler that
+// does not look at its ctx goes on after a loss, and its answer goes out; one that must
+// not write then has to check the fencing token at the resource.
+//
+// net/http notices that a client is gone only once the request's body was read. A request
+// with a body may therefore wait for its lock in vain, as long as Wait.
+package guard
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Guard makes the middleware. Its fields must not change once it is used.
+type Guard struct {
+	// Locks makes the locks.
+	Locks *reentrant.Client
+
+	// ID returns what the lock is for, as the request has it. [Valid] IDs only: others
+	// are answered with 400.
+	ID func(*http.Request) string
+
+	// Prefix goes before the ID in the lock's name: "order:". Others who use the lock must
+	// know the name.
+	Prefix string
+
+	// Wait is how long a request waits for its lock; 0 or less is a single attempt.
+	Wait time.Duration
+
+	// RetryAfter is the most that a client is told to wait, in whole seconds; 0 is 1 s. It
+	// is told less if the lease of the present holder ends sooner.
+	RetryAfter time.Duration
+
+	// Logger gets what the client is not told: why Redis could not be asked, and locks that
+	// were lost or not released. The default is none.
+	Logger *slog.Logger
+}
+
+// releaseWithin limits the wait for the confirmation of a release, as Lock.Do does.
+const releaseWithin = 5 * time.Second
+
+// Wrap returns a handler that calls next while the lock is held.
+func (g *Guard) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := g.ID(r)
+		if !Valid(id) {
+			http.Error(w, "this is no order ID", http.StatusBadRequest)
+			return
+		}
+		name := g.Prefix + id
+		hold, err := g.Locks.NewLock(name).Acquire(r.Context(), reentrant.WithWait(g.Wait))
+		if err != nil {
+			g.refuse(w, r, name, err)
+			return
+		}
+		// Deferred, so that a panic releases too. It comes before net/http sends the end of
+		// the answer: a client that has it finds the lock free.
+		defer g.release(r, name, hold)
+		next.ServeHTTP(w, r.WithContext(hold.Context()))
+	})
+}
+
+// refuse answers a request that did not get the lock.
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, name string, err error) {
+	var e *reentrant.NotAcquiredError
+	if errors.As(err, &e) && e.Busy() {
+		w.Header().Set("Retry-After", strconv.Itoa(g.seconds(e.TTL)))
+		http.Error(w, "another request for this order is being served", http.StatusLocked)
+		return
+	}
+	if r.Context().Err() == nil { // else the client is gone and nobody is to blame
+		g.log(r, slog.LevelError, "not locked", name, err)
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(g.seconds(math.MaxInt64)))
+	http.Error(w, "try again later", http.StatusServiceUnavailable)
+}
+
+// seconds is what goes into Retry-After: whole seconds, one at least. A TTL that Redis
+// did not tell says nothing.
+func (g *Guard) seconds(ttl time.Duration) int {
+	most := max(g.RetryAfter, time.Second)
+	if ttl > 0 {
+		most = min(most, ttl)
+	}
+	return int(math.Ceil(most.Seconds()))
+}
+
+func (g *Guard) release(r *http.Request, name string, hold *reentrant.Hold) {
+	// r's ctx may have ended: a client that went away is no reason to keep the lock.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseWithin)
+	defer cancel()
+	switch err := hold.Release(ctx); {
+	case errors.Is(err, reentrant.ErrLost):
+		g.log(r, slog.LevelError, "lock lost while the handler ran", name, err)
+	case err != nil:
+		g.log(r, slog.LevelWarn, "lock not released", name, err)
+	}
+}
+
+func (g *Guard) log(r *http.Request, level slog.Level, message, name string, err error) {
+	if g.Logger != nil {
+		g.Logger.LogAttrs(context.WithoutCancel(r.Context()), level, message,
+			slog.String("lock", name), slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("error", err))
+	}
+}

@@ -1,0 +1,130 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// endWithin is how long a child has to release its locks and exit.
+const endWithin = 5 * time.Second
+
+// Process is this program again, as a child.
+type Process struct {
+	*mailbox
+	cmd       *exec.Cmd
+	out       *os.File
+	complaint bytes.Buffer // what it wrote to standard error; for others once done is closed
+	done      chan struct{}
+	err       error // guarded by done; how it exited
+	delivered chan struct{}
+	closing   sync.Once
+}
+
+// Start runs this program again as a child with that role, and sends it the job. The
+// caller ends it with End or Kill; it does not outlive this process in any case.
+func Start(role string, job any) (*Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Not StdoutPipe, which Wait closes before all is read.
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	defer childOut.Close()
+	cmd.Stdout = childOut
+	p := &Process{
+		mailbox: newMailbox(in, out), cmd: cmd, out: out,
+		done: make(chan struct{}), delivered: make(chan struct{}),
+	}
+	cmd.Stderr = &p.complaint
+	if err := p.launch(); err != nil {
+		return nil, errors.Join(err, in.Close(), out.Close())
+	}
+	go func() {
+		defer close(p.delivered)
+		p.deliver(func() {})
+	}()
+	if err := p.Send(job); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+// launch starts the child from a goroutine that keeps its thread: on Linux the kernel
+// ends the child with that thread, and so with this process, even if the child is
+// stopped at that time.
+func (p *Process) launch() error {
+	bindToParent(p.cmd)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+		}
+	}()
+	return <-started
+}
+
+// End ends the ctx of the child, waits until it has exited, and returns its error. A
+// child that takes too long is killed.
+func (p *Process) End() error {
+	p.to.Close()
+	select {
+	case <-p.done:
+	case <-time.After(endWithin):
+		p.Kill()
+		return fmt.Errorf("a child did not end within %v", endWithin)
+	}
+	p.close()
+	if p.err != nil {
+		return fmt.Errorf("a child: %w: %s", p.err, strings.TrimSpace(p.complaint.String()))
+	}
+	return nil
+}
+
+// Kill ends the child at once, as a crash would, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // fails only if it is gone already
+	<-p.done
+	p.close()
+}
+
+func (p *Process) close() {
+	p.closing.Do(func() {
+		close(p.stop)
+		<-p.delivered
+		p.to.Close()
+		p.out.Close()
+	})
+}
+
+// Gone reports whether the child has exited, within ctx.
+func (p *Process) Gone(ctx context.Context) bool {
+	select {
+	case <-p.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

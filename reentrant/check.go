@@ -1,0 +1,135 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+// Check asks Redis, while there is nothing to lose yet, whether locks will work there: whether
+// the Client's user has the permissions that locks need, whether Redis may evict locks, and
+// whether a lock can be taken and released now. It is for the start of a program; New
+// sends nothing and cannot know.
+//
+// What it finds in the way of locks it joins in err: a [PermissionError] for each
+// permission that is missing, or why no lock could be taken. Warnings are about what locks
+// can do without, at a price that each of them names: a PermissionError that is not
+// Required, and an [EvictionError]. Without Check a missing permission shows when its
+// command is needed for the first time, which may be the first renewal, in the middle of the work.
+//
+// It looks at a lock of its own: its name begins with that of each lock in like, or else
+// with the prefix alone, and ends in something random. In a Cluster it looks at one for each
+// master or, if a hash tag leaves no choice, at one. Pass locks like those that
+// will be used if their names have hash tags, if the user's rights begin with more than the
+// prefix, or if they have fencing, which is required then.
+//
+// Permissions are tried with commands that fail, or find nothing, when they are allowed:
+// nothing is written. If none is missing, the lock is taken and released as any other;
+// events tell of it. It is gone then, or at the end of its lease if the release fails.
+//
+// Check takes about ten round trips for each lock that it looks at. When ctx ends it returns
+// ctx's error, whatever Redis does, and [ErrClosed] when the Client closes.
+func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, err error) {
+	if len(like) == 0 {
+		like = []*Lock{{c: c}}
+	}
+	for _, l := range like {
+		switch {
+		case l.c != c:
+			return nil, fmt.Errorf("%w: lock %q is another Client's", ErrInvalidOption, l.name)
+		case l.err != nil:
+			return nil, l.err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, unchecked(whyEnded(ctx))
+	}
+	var found findings
+	switch err := c.call(ctx, nil, c.closing, func(lasting context.Context) {
+		for _, l := range like {
+			c.checkLike(ctx, lasting, l, &found)
+		}
+	}); {
+	case errors.Is(err, ErrClosed), err != nil && ctx.Err() == nil:
+		return nil, ErrClosed
+	case err != nil:
+		return nil, unchecked(whyEnded(ctx)) // found may still be written
+	}
+	return found.warnings, errors.Join(found.errs...)
+}
+
+// findings are what Check has found so far.
+type findings struct {
+	warnings, errs []error
+}
+
+func (f *findings) fail(err error) { f.errs = append(f.errs, err) }
+
+func unchecked(err error) error { return fmt.Errorf("redlatch: check: %w", err) }
+
+// checkLike looks at a lock like l on every server that may have it. It begins nothing more
+// when ctx, the caller's, has ended; what it sends lasts as long as the client allows.
+func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *findings) {
+	names := []string{l.name + "redlatch-check:" + uuid.NewString()}
+	cluster, clustered := c.rdb.(*redis.ClusterClient)
+	if clustered && !strings.Contains(c.cfg.prefix+names[0], "{") {
+		var err error
+		if names, err = c.onEachMaster(lasting, cluster, names[0]); err != nil {
+			found.fail(unreachable(address(c.rdb), err))
+			return
+		}
+	}
+	for _, name := range names {
+		if ctx.Err() != nil || c.isClosing() {
+			return
+		}
+		probe := c.NewLock(name)
+		probe.fencing = l.fencing
+		if probe.err != nil {
+			found.fail(unchecked(probe.err))
+			return
+		}
+		v := visit{lock: probe, node: c.rdb, server: address(c.rdb), sharded: c.hub.Sharded(), found: found}
+		if clustered {
+			master, err := cluster.MasterForKey(lasting, probe.keys.Lock)
+			if err != nil {
+				found.fail(unreachable(v.server, err))
+				continue
+			}
+			v.node, v.server = master, master.Options().Addr
+		}
+		v.run(ctx, lasting)
+	}
+}
+
+// onEachMaster returns names that begin with the given one, of which each master of the
+// cluster has one.
+func (c *Client) onEachMaster(ctx context.Context, cluster *redis.ClusterClient, name string) (names []string, err error) {
+	var mu sync.Mutex
+	missing := make(map[string]bool)
+	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		missing[master.Options().Addr] = true
+		return nil
+	})
+	// A master with few slots takes many tries: one with a single slot 16384 on average.
+	for i := 0; err == nil && len(missing) > 0 && i < 1<<18; i++ {
+		try := name + ":" + strconv.Itoa(i)
+		var master *redis.Client
+		if master, err = cluster.MasterForKey(ctx, c.cfg.prefix+try); err != nil {
+			break
+		}
+		if addr := master.Options().Addr; missing[addr] {
+			delete(missing, addr)
+			names = append(names, try)
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,95 @@
+package reentrant
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrPermission: the Redis user may not do something that locks need.
+	// [PermissionError]
+	ErrPermission = errors.New("redlatch: permission missing")
+
+	// ErrEviction: Redis may remove locks when its memory is full. [EvictionError]
+	ErrEviction = errors.New("redlatch: locks can be evicted")
+)
+
+// PermissionError is [ErrPermission] with the permission, and also whatever Err is.
+type PermissionError struct {
+	Server   string // address of the server that refused, as the redis client has it
+	Rule     string // what ACL SETUSER has to be given: "+pexpire", "~lock:*", "&redlatch_listeners:{lock:*"
+	Without  string // what happens without it
+	Required bool   // locks do not work without it; otherwise they do, but for what Without says
+	Err      error  // Redis' refusal
+}
+
+func (e *PermissionError) Error() string {
+	return fmt.Sprintf("redlatch: the Redis user has no %s at %s; without it, %s: %v", e.Rule, e.Server, e.Without, e.Err)
+}
+
+// Is makes it [ErrPermission].
+func (e *PermissionError) Is(target error) bool { return target == ErrPermission }
+
+// Unwrap gives Redis' refusal.
+func (e *PermissionError) Unwrap() error { return e.Err }
+
+// EvictionError is [ErrEviction] with the settings. A lock that is evicted is free for
+// others; its holder learns of it at the next renewal, at most a third of the lease later.
+type EvictionError struct {
+	Server    string
+	Policy    string // maxmemory-policy
+	MaxMemory int64  // maxmemory, bytes
+}
+
+func (e *EvictionError) Error() string {
+	return fmt.Sprintf("redlatch: %s has maxmemory-policy %s and maxmemory %d, and may evict locks: set noeviction",
+		e.Server, e.Policy, e.MaxMemory)
+}
+
+// Is makes it [ErrEviction].
+func (e *EvictionError) Is(target error) bool { return target == ErrEviction }
+
+// denial is what a refusal for want of permission is about.
+type denial int
+
+const (
+	notDenied denial = iota
+	commandDenied
+	keyDenied
+	channelDenied
+)
+
+// denialOf reads Redis' words. command is the name that it gives to what was refused,
+// which is another than the one sent when go-redis sends one of its own first.
+//
+// Redis 6 and 7.0 say "this user has no permissions to run the 'get' command", with "or its
+// subcommand" behind it in some, and "... to access one of the keys used as arguments"; 7.2 and later "User u has no
+// permissions to run the 'get' command", and "No permissions to access a key" or "a channel".
+func denialOf(err error) (what denial, command string) {
+	var reply redis.Error
+	if !errors.As(err, &reply) || !redis.HasErrorPrefix(err, "NOPERM") {
+		return notDenied, ""
+	}
+	text := strings.ToLower(reply.Error())
+	_, text, _ = strings.Cut(text, "permissions to ")
+	if rest, ok := strings.CutPrefix(text, "run the '"); ok {
+		command, _, _ = strings.Cut(rest, "'")
+		return commandDenied, command
+	}
+	if strings.Contains(text, "channels used") || strings.HasSuffix(text, " channel") {
+		return channelDenied, ""
+	}
+	return keyDenied, ""
+}
+
+// unreachable is the error of a server that no command could be sent to, which may be
+// a permission too: go-redis sends commands of its own before any other.
+func unreachable(server string, err error) error {
+	if what, command := denialOf(err); what == commandDenied {
+		return &PermissionError{Server: server, Rule: "+" + command, Without: "no connection is made", Required: true, Err: err}
+	}
+	return unchecked(fmt.Errorf("%s: %w", server, err))
+}

@@ -1,0 +1,93 @@
+package reentrant
+
+import "strings"
+
+// What happens without a permission. The words are those of the errors and of SECURITY.md.
+const (
+	noScripts  = "no script is run"
+	noGrant    = "no lock is granted"
+	noNesting  = "no lock is entered again, nor taken while others wait for it"
+	noEpoch    = "no lock is granted after a command that was not answered, nor WithFencing"
+	noRenewal  = "no lock is renewed: it is lost in the middle of the work"
+	noRelease  = "no lock is released: it stays taken until its lease ends"
+	noQueue    = "a lock that is taken is an error, and nobody can wait for it"
+	noMessage  = "who waits is not woken, but tries by itself, every second at first, later every 5 s"
+	noForce    = "ForceUnlock fails"
+	noTransfer = "a lock is not handed over inside a Client: every release goes through Redis"
+	noTurns    = "a Client does not see that others wait, and goes on handing over inside"
+	noLeave    = "who has given up waiting is woken all the same, for a minute"
+	noCounting = "clients of Redisson that wait are not counted, and get fewer turns"
+	noEnd      = "the subscription breaks, and is made anew, whenever a wait is over"
+	noSharding = "sharded pub/sub is not used: who waits is not woken by those that use it"
+	noAsking   = "no lock is renewed whose slot is being moved"
+	noFencing  = "WithFencing grants no lock"
+	noReplicas = "WithReplicaAcks grants no lock"
+	noPolicy   = "it is not known whether Redis may evict locks"
+)
+
+// trial is one command that is refused if the user lacks a permission, and otherwise
+// fails or finds nothing. It never writes.
+type trial struct {
+	without  string
+	required bool
+	args     []any
+}
+
+// keyTrials are those of what all scripts together do with one kind of key.
+type keyTrials struct {
+	key      string
+	kind     string // what its name begins with; empty for the lock's own
+	without  string // if the user has no right to such keys
+	required bool
+	trials   []trial
+}
+
+// trialsOf lists what the scripts do with the keys of a lock. A command that could write is
+// given arguments that it refuses, which it does after Redis has looked at the permissions.
+func trialsOf(l *Lock) []keyTrials {
+	const field = "f"
+	lock, epoch, turn, waiters, token := l.keys.Lock, l.keys.Epoch(), l.keys.Turn(), l.keys.Waiters(), l.keys.Token()
+	return []keyTrials{
+		{lock, "", noGrant, true, []trial{
+			{noGrant, true, []any{"exists", lock}},
+			{noGrant, true, []any{"hset", lock, field, "1", field}}, // a field without a value
+			{noGrant, true, []any{"pexpire", lock, 1}},              // of a key that is not there
+			{noRenewal, true, []any{"hexists", lock, field}},
+			{noRenewal, true, []any{"pttl", lock}},
+			{noRelease, true, []any{"hdel", lock, field}},
+			{noQueue, true, []any{"hget", lock, field}},
+			{noQueue, true, []any{"hkeys", lock}},
+			{noQueue, true, []any{"time"}},
+			{noTransfer, false, []any{"hmget", lock, field, field}},
+			{noForce, false, []any{"hlen", lock}},
+			{noForce, false, []any{"del", lock}},
+		}},
+		{epoch, "redlatch_epoch:", noGrant, true, []trial{
+			{noNesting, true, []any{"get", epoch}},
+			{noEpoch, true, []any{"set", epoch, "0", "px", 0}}, // an expiry of 0
+		}},
+		{turn, "redlatch_turn:", noGrant, true, nil},
+		{waiters, "redlatch_waiters:", noGrant, true, []trial{
+			{noQueue, true, []any{"zadd", waiters, "nx", "xx", 0, field}}, // not both
+			{noQueue, true, []any{"zscore", waiters, field}},
+			{noQueue, true, []any{"zrank", waiters, field}},
+			{noMessage, false, []any{"zpopmin", waiters}},
+			{noTurns, false, []any{"zcard", waiters}},
+			{noLeave, false, []any{"zrem", waiters, field}},
+		}},
+		{token, "redisson_lock_token:", noFencing, l.fencing, nil},
+	}
+}
+
+// rule is what a user has to be given for the keys or channels of all locks under the prefix
+// that are of one kind.
+func (l *Lock) rule(sign, kind string) string {
+	p := globs.Replace(l.c.cfg.prefix) + "*"
+	if kind != "" && !strings.Contains(l.keys.Lock, "{") {
+		p = "{" + p // the hash tag that such names are given
+	}
+	return sign + kind + p
+}
+
+// globs are the characters to which a pattern gives a meaning.
+var globs = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

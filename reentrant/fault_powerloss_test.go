@@ -1,0 +1,73 @@
+package reentrant_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// The power fails: the end of the append-only file never reached the disk, and with it a lock
+// and the token that it was given. The holder is told by its next renewal and does not
+// make the lock anew; the next one has a higher token, though the counter is behind, so that a
+// resource refuses the first. The cut goes through the middle of a command, as it may.
+func TestFault03PowerLoss(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second
+	noise := listenToNoise(t)
+	s := redistest.Start(t, redistest.WithAOF())
+	c := faultClient(t, s.Client(t), reentrant.WithLease(lease))
+	d := faultClient(t, s.Client(t), reentrant.WithLease(lease))
+	mine, theirs := c.NewLock("l", reentrant.WithFencing()), d.NewLock("l", reentrant.WithFencing())
+	me := owner(t.Context(), "me")
+	before, err := mine.Acquire(me)
+	okay(t, err)
+	okay(t, before.Release(me))
+	files, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))
+	okay(t, err)
+	if len(files) != 1 {
+		t.Fatalf("append-only files %v", files)
+	}
+	onDisk, err := os.Stat(files[0])
+	okay(t, err)
+
+	hold, err := mine.Acquire(me)
+	okay(t, err)
+	s.Kill()
+	all, err := os.Stat(files[0])
+	okay(t, err)
+	if all.Size() < onDisk.Size()+100 {
+		t.Fatalf("%d bytes were written for an acquire", all.Size()-onDisk.Size())
+	}
+	okay(t, os.Truncate(files[0], onDisk.Size()+40))
+	s.Restart()
+	if got := heldOn(t, s, "l"); len(got) > 0 {
+		t.Fatalf("the lock is on the disk: %v", got)
+	}
+	// Whoever asks now gets the lock, and the holder knows nothing of it yet: for at most
+	// a third of the lease, which is why tokens are there.
+	next, err := theirs.Acquire(me)
+	okay(t, err)
+	granted := time.Now()
+	if next.Token() <= hold.Token() {
+		t.Errorf("token %d after %d", next.Token(), hold.Token())
+	}
+	inTime(t, 2*lease, "the loss", hold.Lost())
+	if d := time.Since(granted); d > noise.allow(lease/3+100*time.Millisecond) {
+		t.Errorf("two holders for %v", d)
+	}
+	var lost *reentrant.LostError
+	if !errors.As(contextCause(hold), &lost) || lost.Reason != reentrant.Overridden {
+		t.Errorf("lost because of %v", contextCause(hold))
+	}
+	wants(t, hold.Release(me), reentrant.ErrLost)
+	if got := heldOn(t, s, "l"); len(got) != 1 || got[next.Owner()] != "1" {
+		t.Errorf("Redis has %v", got)
+	}
+	okay(t, next.Release(me))
+	tidyWithin(t, s, 10*time.Second, "l")
+}

@@ -1,0 +1,137 @@
+package reentrant_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Services that share a lock are not set up alike: other leases, other ways to hand it
+// over, limits, replicas or not. They exclude each other all the same, and
+// everybody's hold lives as long as his own lease says.
+func TestFault60DifferentSettings(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	var clients []*reentrant.Client
+	for _, opts := range [][]reentrant.Option{
+		{reentrant.WithLease(900 * time.Millisecond)},
+		{reentrant.WithLease(time.Hour), writeBehind},
+		{reentrant.WithLease(5 * time.Second), reentrant.WithHandoff(reentrant.Remote)},
+		{reentrant.WithMaxHold(time.Minute)},
+		{reentrant.WithPlainPubSub(), writeBehind},
+		{reentrant.WithPrefix("shared:")},
+	} {
+		clients = append(clients, faultClient(t, s.Client(t), opts...))
+	}
+	lockOf := func(i int) *reentrant.Lock {
+		if i == len(clients)-1 {
+			return clients[i].NewLock("l") // the prefix is part of the key
+		}
+		return clients[i].NewLock("shared:l")
+	}
+	number := 0 // guarded by the lock
+	var group sync.WaitGroup
+	for i := range clients {
+		for g := range 3 {
+			group.Go(func() {
+				me := owner(t.Context(), fmt.Sprint("g", g))
+				for range 30 {
+					if err := lockOf(i).Do(me, func(context.Context) error { number++; return nil }); err != nil {
+						t.Errorf("client %d: %v", i, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	if want := len(clients) * 3 * 30; number != want {
+		t.Errorf("counted to %d, want %d", number, want)
+	}
+	for _, c := range clients {
+		closeQuickly(t, c)
+	}
+	tidyWithin(t, s, 3*time.Second, "shared:l")
+}
+
+// Whose lease is short neither shortens nor prolongs the other's, waiting for it or taking
+// over from it; and a different prefix is a different lock.
+func TestFault60EachItsOwnLease(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		short, long := v.client(), v.client(reentrant.WithLease(time.Minute))
+		ls, ll := short.NewLock("job"), long.NewLock("job")
+		hold, err := ll.Acquire(v.ctx)
+		must(t, err)
+		waiter := begin(func() error { return ls.Lock(owner(v.ctx, "short")) })
+		v.pass(10 * lease)
+		if left := v.ttl("job"); waiter.over() || left != 50*time.Second {
+			t.Fatalf("%v are left of a minute after 10 s, waiter %v", left, waiter.over())
+		}
+		must(t, v.client(reentrant.WithPrefix("other:")).NewLock("job").Lock(v.ctx))
+		must(t, hold.Release(v.ctx))
+		must(t, waiter.wait())
+		if left := v.ttl("job"); left != lease {
+			t.Fatalf("%v are left of the next one's lease of %v", left, lease)
+		}
+		next := begin(func() error { return ll.Lock(owner(v.ctx, "long")) })
+		v.pass(10 * lease)
+		if left := v.ttl("job"); next.over() || left > lease || left < lease/2 {
+			t.Fatalf("%v are left while one with a longer lease waits", left)
+		}
+		must(t, ls.Unlock(owner(v.ctx, "short")))
+		must(t, next.wait())
+		if left := v.ttl("job"); left != time.Minute {
+			t.Fatalf("%v are left of a minute", left)
+		}
+	})
+}
+
+// What stands at the key was written by somebody else in a form of its own: Redisson's
+// read-write lock, another library's fields, a count that is no number. It is a lock
+// that is held; nothing of it is changed, counted or taken for one's own.
+func TestFault60ForeignLayout(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c := faultClient(t, s.Client(t))
+	me := owner(t.Context(), "me")
+	for what, fields := range map[string]map[string]string{
+		"Redisson's lock":            {"0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73": "2"},
+		"Redisson's read-write lock": {"mode": "read", "0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73": "1"},
+		"no count":                   {"somebody": "yes"},
+		"a count of nought":          {"somebody": "0"},
+		"several holders":            {"a": "1", "b": "1", "c": "1"},
+		"another owner's of mine":    {c.ID() + ":you": "1"},
+		"a field with my id only":    {c.ID(): "1"},
+	} {
+		l := c.NewLock(what)
+		for field, value := range fields {
+			s.Do(t, "HSET", what, field, value)
+		}
+		s.Do(t, "PEXPIRE", what, "3600000")
+		before := bytesOf(t, s, what)
+		if ok, err := l.TryLock(me, 20*time.Millisecond, 0); ok {
+			t.Errorf("%s: taken, %v", what, err)
+		}
+		if locked, err := l.IsLocked(me); !locked || err != nil {
+			t.Errorf("%s: IsLocked is %v, %v", what, locked, err)
+		}
+		if n, err := l.HoldCount(me); n != 0 || err != nil {
+			t.Errorf("%s: held %d times, %v", what, n, err)
+		}
+		wants(t, l.Unlock(me), reentrant.ErrNotHeld)
+		if after := bytesOf(t, s, what); after != before || !maps.Equal(heldOn(t, s, what), fields) {
+			t.Errorf("%s: was %v, is %v", what, fields, heldOn(t, s, what))
+		}
+		if freed, err := l.ForceUnlock(me); !freed || err != nil {
+			t.Errorf("%s: ForceUnlock is %v, %v", what, freed, err)
+		}
+		okay(t, l.Lock(me))
+		okay(t, l.Unlock(me))
+	}
+}

@@ -1,0 +1,59 @@
+package watchdog_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// Somebody sets the client's wall clock. Set back, it changes nothing: leases are renewed as
+// ever, and one that is not renewed ends when it would have. Set forward it may be a
+// suspension that is over, so what has ended by it is lost within a second, and what has not goes on.
+// In no case does a lease end late.
+func TestFault29WallClockJumps(t *testing.T) {
+	for _, jump := range []time.Duration{-24 * time.Hour, -time.Minute, 5 * time.Second, 19 * time.Second, 40 * time.Second, 24 * time.Hour} {
+		t.Run(fmt.Sprint(jump), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var jumped atomic.Int64
+				r := &redis{}
+				w := r.start(watchdog.Config{})
+				defer closeNow(t, w)
+				w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(jumped.Load())) })
+				var renewed, kept holder
+				w.Add(&renewed.Watch, target(1), &renewed, renewable())
+				w.Add(&kept.Watch, target(2), &kept, fixed(lease))
+				began := time.Now()
+				end := began.Add(validity)
+				after(5 * time.Second)
+				jumped.Store(int64(jump))
+				after(time.Second)
+				if lost := jump > validity-6*time.Second; lost {
+					for _, h := range []*holder{&renewed, &kept} {
+						if len(h.lost) != 1 || h.lost[0] != watchdog.CauseExpired || h.lostAt.Sub(began) > 6*time.Second {
+							t.Fatalf("a lease that has ended by the wall clock: lost %v, %v after the start", h.lost, h.lostAt.Sub(began))
+						}
+					}
+					if n := r.calls(); n != 0 {
+						t.Fatalf("%d renewals of a lease that has ended", n)
+					}
+					return
+				}
+				after(time.Minute)
+				renewed.mustBeHeld(t)
+				if n := renewed.renewals(); n < 6 {
+					t.Errorf("renewed %d times in a minute", n)
+				}
+				if len(kept.lost) != 1 || kept.lostAt.After(end) {
+					t.Errorf("a lease that was not renewed: lost %v, %v after its end", kept.lost, kept.lostAt.Sub(end))
+				}
+				if jump < 0 && !kept.lostAt.Equal(end) {
+					t.Errorf("lost %v before its end", end.Sub(kept.lostAt))
+				}
+			})
+		})
+	}
+}
