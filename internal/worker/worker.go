@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 // patience is for a report. It only ends a test that hangs.
@@ -129,8 +131,14 @@ func (w *Worker) Do(v Verb) Report {
 	return r
 }
 
-// Stop pauses the process like a machine that stands still, with no warning.
-func (w *Worker) Stop() { w.signal(syscall.SIGSTOP) }
+// Stop pauses the process like a machine that stands still, with no warning. It returns
+// when the process does nothing any more.
+func (w *Worker) Stop() {
+	w.t.Helper()
+	w.signal(syscall.SIGSTOP)
+	// The signal is on its way when kill returns, and reaches one thread after the other.
+	redistest.Eventually(w.t, time.Minute, "the process is stopped", func() bool { return stopped(w.cmd.Process.Pid) })
+}
 
 // Continue lets a stopped process go on.
 func (w *Worker) Continue() { w.signal(syscall.SIGCONT) }
