@@ -4,11 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/child"
 	"github.com/redlatch/redlatch/internal/redistest/loopback"
 )
 
@@ -29,8 +29,8 @@ type Server struct {
 
 	busPort int // of a cluster node
 
-	mu   sync.Mutex // held over a change of state, up to its end
-	proc *process   // guarded by mu; the last one started
+	mu   sync.Mutex   // held over a change of state, up to its end
+	proc *child.Child // guarded by mu; the last one started
 }
 
 // Start runs a redis-server on a free port of the loopback address and waits
@@ -73,30 +73,35 @@ func (s *Server) Addr() string { return s.port.Addr() }
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.proc.pid()
+	return s.proc.PID()
 }
 
 // Kill ends the server at once, as a crash would, and waits until it is gone.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proc.kill()
+	s.proc.Kill()
 }
 
 // Stop pauses the server: connections stay open, the kernel still takes bytes
 // for it, and nothing is answered until Continue.
-func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
-
-// Continue lets a stopped server run on, first with what has been sent to it in
-// the meantime.
-func (s *Server) Continue() { s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig os.Signal) {
+func (s *Server) Stop() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.proc.signal(sig); err != nil {
-		s.tb.Errorf("redistest: sending %v to %s: %v", sig, s.Addr(), err)
+	if err := s.proc.Stop(); err != nil {
+		s.tb.Errorf("redistest: stopping %s: %v", s.Addr(), err)
+	}
+}
+
+// Continue lets a stopped server run on, first with what has been sent to it in
+// the meantime.
+func (s *Server) Continue() {
+	s.tb.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.proc.Continue(); err != nil {
+		s.tb.Errorf("redistest: continuing %s: %v", s.Addr(), err)
 	}
 }
 
@@ -106,7 +111,7 @@ func (s *Server) Restart() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.proc.kill()
+	s.proc.Kill()
 	if err := s.run(); err != nil {
 		s.tb.Errorf("redistest: restart of %s: %v", s.Addr(), err)
 	}

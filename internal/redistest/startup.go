@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/child"
 	"github.com/redlatch/redlatch/internal/redistest/loopback"
 )
 
@@ -78,13 +79,13 @@ func (s *Server) run() error {
 	cmd := exec.Command(s.bin, append([]string{s.configPath()}, s.conf.args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), s.conf.env...)
-	proc, err := launch(cmd)
+	proc, err := child.Start(cmd)
 	if err != nil {
 		return err
 	}
 	s.proc = proc
 	if err := s.awaitReady(); err != nil {
-		proc.kill()
+		proc.Kill()
 		return s.explain(err)
 	}
 	return nil
@@ -104,7 +105,7 @@ func (s *Server) awaitReady() error {
 		}
 		select {
 		case <-tick.C:
-		case <-s.proc.done:
+		case <-s.proc.Done():
 			return errors.New("the server has exited")
 		case <-ctx.Done():
 			return fmt.Errorf("no answer to PING within %v: %w", startTimeout, err)
@@ -127,7 +128,7 @@ func (s *Server) checkIdentity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.proc.pid())) {
+	if !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.proc.PID())) {
 		return errAddrInUse
 	}
 	return nil

@@ -3,15 +3,14 @@ package worker
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/child"
 )
 
 // patience is for a report. It only ends a test that hangs.
@@ -21,11 +20,10 @@ const patience = 60 * time.Second
 // time, but for Stop, Continue and Kill.
 type Worker struct {
 	t        testing.TB
-	cmd      *exec.Cmd
+	process  *child.Child
 	steps    *json.Encoder
-	reports  chan Report   // closed when the worker has ended
-	done     chan struct{} // closed when it has been waited for
-	complain bytes.Buffer  // its standard error, to be read when done
+	reports  chan Report  // closed when the worker has ended
+	complain bytes.Buffer // its standard error, to be read when the process is done
 }
 
 // Start starts a worker, which ends with the test.
@@ -35,57 +33,49 @@ func Start(t testing.TB, spec Spec) *Worker {
 	if err != nil {
 		t.Fatalf("worker: %v", err)
 	}
-	w := &Worker{t: t, reports: make(chan Report, 1), done: make(chan struct{})}
-	w.cmd = exec.Command(os.Args[0])
-	w.cmd.Env = append(os.Environ(), variable+"="+string(text))
-	w.cmd.Stderr = &w.complain
-	bindToParent(w.cmd)
-	in, err := w.cmd.StdinPipe()
+	w := &Worker{t: t, reports: make(chan Report, 1)}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	cmd.Stderr = &w.complain
+	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatalf("worker: %v", err)
 	}
-	out, err := w.cmd.StdoutPipe()
+	// Not StdoutPipe, which is closed when the process has been waited for, and not when
+	// all is read.
+	out, itsOut, err := os.Pipe()
 	if err != nil {
 		t.Fatalf("worker: %v", err)
+	}
+	defer itsOut.Close()
+	cmd.Stdout = itsOut
+	if w.process, err = child.Start(cmd); err != nil {
+		t.Fatalf("worker: %v", errors.Join(err, out.Close()))
 	}
 	w.steps = json.NewEncoder(in)
-	started := make(chan error, 1)
-	go w.run(out, started) // ends with the process, which the clean-up kills
-	if err := <-started; err != nil {
-		t.Fatalf("worker: %v", err)
-	}
+	go w.listen(out) // ends with the process, which the clean-up kills
 	t.Cleanup(func() {
 		w.Kill()
 		in.Close()
 		if bytes.Contains(w.complain.Bytes(), []byte("DATA RACE")) || bytes.Contains(w.complain.Bytes(), []byte("panic:")) {
-			t.Errorf("worker %d:\n%s", w.cmd.Process.Pid, w.complain.Bytes())
+			t.Errorf("worker %d:\n%s", w.process.PID(), w.complain.Bytes())
 		}
 	})
 	return w
 }
 
-// run starts the process, reads its reports and waits for it. The kernel takes the thread
-// that started a process, not the process of that thread, for the parent that has to die;
-// so the thread is kept until the end.
-func (w *Worker) run(out io.Reader, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(w.done)
+// listen reads the reports until the process has ended, or is being killed.
+func (w *Worker) listen(out io.ReadCloser) {
 	defer close(w.reports)
-	err := w.cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
+	defer out.Close()
 	decoder := json.NewDecoder(out)
 	for {
 		var r Report
 		if err := decoder.Decode(&r); err != nil {
-			break // the process has ended, or is being killed
+			return
 		}
 		w.reports <- r
 	}
-	_ = w.cmd.Wait() // how it ended tells nothing: it was killed as a rule
 }
 
 // Send gives the worker a step, also while it is stopped. It wants one Report each.
@@ -104,7 +94,7 @@ func (w *Worker) Report() Report {
 	select {
 	case r, ok := <-w.reports:
 		if !ok {
-			<-w.done
+			<-w.process.Done()
 			w.t.Fatalf("the worker has ended:\n%s", w.complain.Bytes())
 		}
 		return r
@@ -135,27 +125,23 @@ func (w *Worker) Do(v Verb) Report {
 // when the process does nothing any more.
 func (w *Worker) Stop() {
 	w.t.Helper()
-	w.signal(syscall.SIGSTOP)
-	// The signal is on its way when kill returns, and reaches one thread after the other.
-	redistest.Eventually(w.t, time.Minute, "the process is stopped", func() bool { return stopped(w.cmd.Process.Pid) })
+	if err := w.process.Stop(); err != nil {
+		w.t.Errorf("worker: %v", err)
+	}
 }
 
 // Continue lets a stopped process go on.
-func (w *Worker) Continue() { w.signal(syscall.SIGCONT) }
-
-func (w *Worker) signal(sig os.Signal) {
+func (w *Worker) Continue() {
 	w.t.Helper()
-	// Through the handle, never by number: that may be a stranger's by now.
-	if err := w.cmd.Process.Signal(sig); err != nil {
-		w.t.Errorf("worker: %v: %v", sig, err)
+	if err := w.process.Continue(); err != nil {
+		w.t.Errorf("worker: %v", err)
 	}
 }
 
 // Kill ends the process at once, also a stopped one, and waits for its end. It takes no
 // notice of a process that has ended.
 func (w *Worker) Kill() {
-	_ = w.cmd.Process.Kill() // fails only if the process is gone already
-	for range w.reports {    // nobody else reads them any more
+	w.process.Kill()
+	for range w.reports { // nobody else reads them any more
 	}
-	<-w.done
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/child"
 )
 
 // Server is a redis-server on loopback that keeps nothing on disk.
@@ -23,8 +25,7 @@ type Server struct {
 	dir  string
 	rdb  *redis.Client // the benchmark's own connection, not a peer's
 
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the server has exited
+	process *child.Child
 }
 
 const startWithin = 20 * time.Second
@@ -54,11 +55,11 @@ func start(ctx context.Context, bin string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: addr, dir: dir, done: make(chan struct{})}
+	s := &Server{Addr: addr, dir: dir}
 	_, port, _ := net.SplitHostPort(addr)
-	s.cmd = exec.Command(bin, "--port", port, "--bind", "127.0.0.1", "--save", "",
+	cmd := exec.Command(bin, "--port", port, "--bind", "127.0.0.1", "--save", "",
 		"--appendonly", "no", "--dir", dir, "--logfile", filepath.Join(dir, "redis.log"))
-	if err := s.launch(); err != nil {
+	if s.process, err = child.Start(cmd); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
@@ -89,13 +90,13 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		if conn, err := net.Dial("tcp", s.Addr); err == nil { // go-redis would log each failure
 			conn.Close()
 			info, err := s.rdb.Info(ctx, "server").Result()
-			if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.cmd.Process.Pid)) {
+			if err == nil && !strings.Contains(info, fmt.Sprintf("process_id:%d\r\n", s.process.PID())) {
 				return errors.New("another server is on the port")
 			}
 			return err
 		}
 		select {
-		case <-s.done:
+		case <-s.process.Done():
 			return errors.New("it has exited")
 		case <-ctx.Done():
 			return ctx.Err()
@@ -107,10 +108,9 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // Client is the benchmark's own connection.
 func (s *Server) Client() *redis.Client { return s.rdb }
 
-// Stop ends the server by its handle and removes its files.
+// Stop ends the server, which has nothing to save, and removes its files.
 func (s *Server) Stop() {
 	s.rdb.Close()
-	_ = s.cmd.Process.Kill() // fails only if it has exited already; it has nothing to save
-	<-s.done
+	s.process.Kill()
 	os.RemoveAll(s.dir)
 }

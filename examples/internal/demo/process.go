@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/child"
 )
 
 // endWithin is how long a child has to release its locks and exit.
@@ -19,11 +20,9 @@ const endWithin = 5 * time.Second
 // Process is this program again, as a child.
 type Process struct {
 	*mailbox
-	cmd       *exec.Cmd
+	process   *child.Child
 	out       *os.File
-	complaint bytes.Buffer // what it wrote to standard error; for others once done is closed
-	done      chan struct{}
-	err       error // guarded by done; how it exited
+	complaint bytes.Buffer // what it wrote to standard error, to be read when the process is done
 	delivered chan struct{}
 	closing   sync.Once
 }
@@ -48,12 +47,9 @@ func Start(role string, job any) (*Process, error) {
 	}
 	defer childOut.Close()
 	cmd.Stdout = childOut
-	p := &Process{
-		mailbox: newMailbox(in, out), cmd: cmd, out: out,
-		done: make(chan struct{}), delivered: make(chan struct{}),
-	}
+	p := &Process{mailbox: newMailbox(in, out), out: out, delivered: make(chan struct{})}
 	cmd.Stderr = &p.complaint
-	if err := p.launch(); err != nil {
+	if p.process, err = child.Start(cmd); err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 	go func() {
@@ -67,46 +63,26 @@ func Start(role string, job any) (*Process, error) {
 	return p, nil
 }
 
-// launch starts the child from a goroutine that keeps its thread: on Linux the kernel
-// ends the child with that thread, and so with this process, even if the child is
-// stopped at that time.
-func (p *Process) launch() error {
-	bindToParent(p.cmd)
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = p.cmd.Wait()
-		}
-	}()
-	return <-started
-}
-
 // End ends the ctx of the child, waits until it has exited, and returns its error. A
 // child that takes too long is killed.
 func (p *Process) End() error {
 	p.to.Close()
 	select {
-	case <-p.done:
+	case <-p.process.Done():
 	case <-time.After(endWithin):
 		p.Kill()
 		return fmt.Errorf("a child did not end within %v", endWithin)
 	}
 	p.close()
-	if p.err != nil {
-		return fmt.Errorf("a child: %w: %s", p.err, strings.TrimSpace(p.complaint.String()))
+	if err := p.process.Err(); err != nil {
+		return fmt.Errorf("a child: %w: %s", err, strings.TrimSpace(p.complaint.String()))
 	}
 	return nil
 }
 
 // Kill ends the child at once, as a crash would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails only if it is gone already
-	<-p.done
+	p.process.Kill()
 	p.close()
 }
 
@@ -122,7 +98,7 @@ func (p *Process) close() {
 // Gone reports whether the child has exited, within ctx.
 func (p *Process) Gone(ctx context.Context) bool {
 	select {
-	case <-p.done:
+	case <-p.process.Done():
 		return true
 	case <-ctx.Done():
 		return false

@@ -1,6 +1,6 @@
-//go:build !linux
+//go:build unix && !linux
 
-package worker
+package child
 
 // stopped cannot be told without /proc.
 func stopped(int) bool { return true }

@@ -46,7 +46,7 @@ func serve(text string) error {
 		return err
 	}
 	// The process ends here: what it holds it leaves to the lease, as one that crashes.
-	c := &child{
+	c := &caller{
 		lock: client.NewLock(spec.Lock, reentrant.WithFencing()),
 		ctx:  reentrant.WithOwner(context.Background(), "worker"),
 		http: register.Client{URL: spec.Register},
@@ -68,8 +68,8 @@ func serve(text string) error {
 	}
 }
 
-// child is a worker from within.
-type child struct {
+// caller is a worker from within: who calls Redlatch.
+type caller struct {
 	lock *reentrant.Lock
 	ctx  context.Context // with the owner
 	http register.Client
@@ -78,7 +78,7 @@ type child struct {
 	read register.Reading // the last one
 }
 
-func (c *child) do(s Step) (r Report) {
+func (c *caller) do(s Step) (r Report) {
 	var err error
 	switch s.Verb {
 	case Lock:
@@ -102,7 +102,7 @@ func (c *child) do(s Step) (r Report) {
 }
 
 // inside does what needs a hold.
-func (c *child) inside(v Verb, r *Report) (err error) {
+func (c *caller) inside(v Verb, r *Report) (err error) {
 	if c.hold == nil {
 		return errors.New("there was no hold yet")
 	}
@@ -129,7 +129,7 @@ func (c *child) inside(v Verb, r *Report) (err error) {
 	return err
 }
 
-func (c *child) acquire() (err error) {
+func (c *caller) acquire() (err error) {
 	hold, err := c.lock.Acquire(c.ctx)
 	if err == nil {
 		c.hold = hold
@@ -139,7 +139,7 @@ func (c *child) acquire() (err error) {
 
 // increase is what an ordinary user does, down to the look at the hold before the write,
 // after which anything can happen.
-func (c *child) increase(r *Report) {
+func (c *caller) increase(r *Report) {
 	if err := c.acquire(); err != nil {
 		r.failed(err)
 		return

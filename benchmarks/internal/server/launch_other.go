@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package server
-
-import "os/exec"
-
-// bindToParent does nothing: only Linux can tie a child's life to its parent's.
-func bindToParent(*exec.Cmd) {}
