@@ -49,6 +49,18 @@ func load(dir string) ([]mutant, error) {
 	return mutants, nil
 }
 
+// choose returns the mutants of those names.
+func choose(mutants []mutant, names []string) (chosen []mutant, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no mutant %q", name)
+		}
+		chosen = append(chosen, mutants[i])
+	}
+	return chosen, nil
+}
+
 // parse reads one mutant.
 func parse(text string) (m mutant, err error) {
 	const (

@@ -68,6 +68,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestChoose(t *testing.T) {
+	all := []mutant{{name: "a"}, {name: "b"}, {name: "c"}}
+	if got, err := choose(all, []string{"c", "a"}); err != nil || len(got) != 2 || got[0].name != "c" || got[1].name != "a" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := choose(all, []string{"a", "d"}); err == nil {
+		t.Errorf("one that there is not: %v", got)
+	}
+}
+
 func TestMutate(t *testing.T) {
 	const file = "internal/mutants/mutant.go"
 	for old, fine := range map[string]bool{

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,10 +29,15 @@ const (
 	patience = 10 * time.Minute
 )
 
+var only = flag.String("only", "", "the mutants to try, by `names` with commas between them; all of them without it")
+
 // Every mutant is caught by each test that is named for it, and by nothing but its
 // mistake: without it the same tests pass.
 func TestMutants(t *testing.T) {
 	mutants, err := load("testdata")
+	if err == nil && *only != "" {
+		mutants, err = choose(mutants, strings.Split(*only, ","))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
