@@ -54,11 +54,12 @@ func ForeignKey(err error) bool {
 	return errors.As(err, &reply) && says(reply, "WRONGTYPE")
 }
 
-// says reports whether an error reply has the code. Before Redis 7 an error inside
-// a script arrives as "ERR Error running script ...: CODE text".
+// says reports whether an error reply has the code. Before Redis 7 an error inside a
+// script arrives as "ERR Error running script (...): @user_script:9: CODE text" if the
+// command failed, and as "... @user_script: 9: -CODE text" if Redis refused to run it.
 func says(reply redis.Error, code string) bool {
 	text := reply.Error()
-	return strings.HasPrefix(text, code) || strings.Contains(text, ": "+code+" ")
+	return strings.HasPrefix(text, code) || strings.Contains(text, ": "+code+" ") || strings.Contains(text, ": -"+code+" ")
 }
 
 // unsent reports that the command never left: no connection was had for it.

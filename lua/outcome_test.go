@@ -88,8 +88,11 @@ func TestOutcomesOfAnswers(t *testing.T) {
 		"ERR unknown command 'evalsha'":                                    false,
 		"MISCONF Redis is configured to save RDB snapshots":                false,
 		// From inside a script, before Redis 7.
-		"ERR Error running script (call to f_0): @user_script:9: READONLY You can't write": true,
-		"ERR Error running script (call to f_0): @user_script:9: OOM command not allowed":  false,
+		"ERR Error running script (call to f_0): @user_script:9: READONLY You can't write":                                                  true,
+		"ERR Error running script (call to f_0): @user_script:9: OOM command not allowed":                                                   false,
+		"ERR Error running script (call to f_0): @user_script:9: @user_script: 9: -NOREPLICAS Not enough good replicas to write.":           true,
+		"ERR Error running script (call to f_0): @user_script:9: @user_script: 9: -READONLY You can't write against a read only replica.":   true,
+		"ERR Error running script (call to f_0): @user_script:9: @user_script: 9: -OOM command not allowed when used memory > 'maxmemory'.": false,
 	} {
 		m.SetError(answer)
 		_, err := lua.Inspect(t.Context(), rdb, &k, "o")

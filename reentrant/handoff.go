@@ -168,8 +168,7 @@ func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) err
 	q.mu.Unlock()
 	switch {
 	case lost != nil:
-		q.c.counters.losses.Add(1)
-		q.c.observer.lost(Event{Name: q.name, Owner: h.owner, Held: held, Err: lost})
+		q.c.tellLost(lost)
 	case err == nil:
 		q.c.observer.released(Event{Name: q.name, Owner: h.owner, Held: held})
 	}

@@ -96,11 +96,16 @@ func (h *holding) validUntil() time.Time {
 	return h.lease.validUntil()
 }
 
-// push adds a hold that was confirmed.
-func (h *holding) push(fixed bool, validUntil time.Time) {
-	h.count++
+// push adds a hold that was confirmed. It reports false, and adds none, if the validity
+// ended before the answer came: then the watchdog is about to tell the loss.
+func (h *holding) push(fixed bool, validUntil time.Time) bool {
 	h.fixed = append(h.fixed, fixed)
-	h.q.c.watchdog.Update(&h.lease.watch, h.schedule(validUntil))
+	if !h.q.c.watchdog.Update(&h.lease.watch, h.schedule(validUntil)) {
+		h.fixed = h.fixed[:len(h.fixed)-1]
+		return false
+	}
+	h.count++
+	return true
 }
 
 // pop takes a hold away: the last of the given kind, or the last of all if kind is

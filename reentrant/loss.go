@@ -48,6 +48,14 @@ func (q *queue) lose(l *lease, reason LossReason) {
 		q.mu.Unlock()
 		return
 	}
+	err := h.endLost(reason)
+	q.mu.Unlock()
+	q.c.tellLost(err)
+}
+
+// endLost ends a live holding as lost. The caller has queue.mu, and tells it without.
+func (h *holding) endLost(reason LossReason) *LostError {
+	q, l := h.q, h.lease
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
 	q.remember(h, err)
 	if reason == LeaseEnded && (l.renewed || l.orphan) {
@@ -60,9 +68,12 @@ func (q *queue) lose(l *lease, reason LossReason) {
 		close(h.lost) // last: whoever hears it finds the cause in the hold's ctx
 	}
 	q.promote()
-	q.mu.Unlock()
-	q.c.counters.losses.Add(1)
-	q.c.observer.lost(Event{Name: q.name, Owner: err.Owner, Held: err.Held, Err: err})
+	return err
+}
+
+func (c *Client) tellLost(err *LostError) {
+	c.counters.losses.Add(1)
+	c.observer.lost(Event{Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err})
 }
 
 // abandon ends the holding that Close found.

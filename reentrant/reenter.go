@@ -19,6 +19,7 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 	// Guarded by queue.mu: they decide the race between the answer and the end of
 	// ctx.
 	var entered, gone bool
+	var lost *LostError // to be told without it
 
 	var err error
 	limit, stop := r.limit()
@@ -48,12 +49,19 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 			e = errInterrupted
 			h.lease.orphan = true
 			q.settleCount(h)
+		case !h.push(r.fixed, watchdog.Validity(sent, lease)):
+			// Who is told that it holds the lock must not hear of the loss only then.
+			h.lease.orphan = true
+			lost = h.endLost(LeaseEnded)
+			e = lost
 		default:
-			h.push(r.fixed, watchdog.Validity(sent, lease))
 			entered = true
 		}
 		err = e
 		q.mu.Unlock()
+		if lost != nil {
+			q.c.tellLost(lost)
+		}
 		if e == nil {
 			q.c.reentered(Event{Name: q.name, Owner: h.owner, Count: count, Token: h.token})
 		}
