@@ -76,12 +76,18 @@ func TestProcess(t *testing.T) {
 
 func TestProcessFails(t *testing.T) {
 	t.Parallel()
-	p := start(t, "fail")
-	if err := p.Receive(t.Context(), new(string)); err != io.EOF {
-		t.Errorf("Receive: %v, want EOF", err)
-	}
-	if err := p.End(); err == nil || !strings.Contains(err.Error(), "no paper") {
-		t.Errorf("End: %v, want what the child complained of", err)
+	for range 20 {
+		p, err := demo.Start("fail", "job")
+		if err == nil { // the job was there before the end
+			t.Cleanup(p.Kill)
+			if err := p.Receive(t.Context(), new(string)); err != io.EOF {
+				t.Errorf("Receive: %v, want EOF", err)
+			}
+			err = p.End()
+		}
+		if err == nil || !strings.Contains(err.Error(), "no paper") {
+			t.Errorf("%v, want what the child complained of", err)
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type Process struct {
 	closing   sync.Once
 }
 
-// Start runs this program again as a child with that role, and sends it the job. The
-// caller ends it with End or Kill; it does not outlive this process in any case.
+// Start runs this program again as a child with that role, and sends it the job. The error
+// of a child that ends before it has the job is End's. The caller ends the child with End or Kill; it does not outlive this process in any case.
 func Start(role string, job any) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -45,20 +45,20 @@ func Start(role string, job any) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	defer childOut.Close()
 	cmd.Stdout = childOut
 	p := &Process{mailbox: newMailbox(in, out), out: out, delivered: make(chan struct{})}
 	cmd.Stderr = &p.complaint
-	if p.process, err = child.Start(cmd); err != nil {
+	p.process, err = child.Start(cmd)
+	childOut.Close() // the child has its own, and its end must be seen
+	if err != nil {
 		return nil, errors.Join(err, in.Close(), out.Close())
 	}
 	go func() {
 		defer close(p.delivered)
 		p.deliver(func() {})
 	}()
-	if err := p.Send(job); err != nil {
-		p.Kill()
-		return nil, err
+	if err := p.Send(job); err != nil { // it has ended already
+		return nil, errors.Join(p.End(), err)
 	}
 	return p, nil
 }
