@@ -29,7 +29,12 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	case <-w.gone:
 		return attempt{overtaken: true}
 	}
-	defer func() { <-q.wire }()
+	wired := true
+	defer func() {
+		if wired {
+			<-q.wire
+		}
+	}()
 
 	q.mu.Lock()
 	if w.state != leading {
@@ -41,6 +46,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	if q.ears != nil {
 		q.ears.forget() // whatever they told, this attempt comes after it
 	}
+	q.asked = time.Now()
 	q.mu.Unlock()
 
 	order := q.order()
@@ -61,6 +67,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	q.settle(order, err)
 
 	q.mu.Lock()
+	q.asked = time.Time{}
 	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.first != nil
 	if err == nil {
 		q.answers++
@@ -95,7 +102,8 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	}
 	h.beginRelease(refusal)
 	q.mu.Unlock()
-	q.letGo(ctx, h) // its error is cleaned up after
+	wired = false
+	_ = q.letGo(ctx, h) // its error is cleaned up after
 	return attempt{err: refusal}
 }
 

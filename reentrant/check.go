@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
 )
 
 // Check asks Redis, while there is nothing to lose yet, whether locks will work there: whether
@@ -37,6 +39,9 @@ import (
 // ctx's error, whatever Redis does, and [ErrClosed] when the Client closes.
 func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, err error) {
 	if len(like) == 0 {
+		if err := checkName(c.cfg.prefix, probeName); err != nil {
+			return nil, unchecked(err)
+		}
 		like = []*Lock{{c: c}}
 	}
 	for _, l := range like {
@@ -50,19 +55,28 @@ func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, er
 	if ctx.Err() != nil {
 		return nil, unchecked(whyEnded(ctx))
 	}
+	asked, cancel := context.WithCancel(ctx) // one that can end, or call would not see the Client close
+	defer cancel()
 	var found findings
-	switch err := c.call(ctx, nil, c.closing, func(lasting context.Context) {
+	var whole bool
+	err = c.call(asked, nil, c.closing, func(lasting context.Context) {
 		for _, l := range like {
-			c.checkLike(ctx, lasting, l, &found)
+			c.checkLike(asked, lasting, l, &found)
 		}
-	}); {
-	case errors.Is(err, ErrClosed), err != nil && ctx.Err() == nil:
-		return nil, ErrClosed
-	case err != nil:
+		whole = asked.Err() == nil && !c.isClosing() // otherwise not all was looked at
+	})
+	switch {
+	case err == nil && whole:
+		return found.warnings, errors.Join(found.errs...)
+	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
 		return nil, unchecked(whyEnded(ctx)) // found may still be written
+	default:
+		return nil, ErrClosed
 	}
-	return found.warnings, errors.Join(found.errs...)
 }
+
+// probeName begins what the name of a lock that is looked at ends in.
+const probeName = "redlatch-check:"
 
 // findings are what Check has found so far.
 type findings struct {
@@ -76,7 +90,7 @@ func unchecked(err error) error { return fmt.Errorf("redlatch: check: %w", err) 
 // checkLike looks at a lock like l on every server that may have it. It begins nothing more
 // when ctx, the caller's, has ended; what it sends lasts as long as the client allows.
 func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *findings) {
-	names := []string{l.name + "redlatch-check:" + uuid.NewString()}
+	names := []string{l.name + probeName + uuid.NewString()}
 	cluster, clustered := c.rdb.(*redis.ClusterClient)
 	if clustered && !strings.Contains(c.cfg.prefix+names[0], "{") {
 		var err error
@@ -89,12 +103,9 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		if ctx.Err() != nil || c.isClosing() {
 			return
 		}
-		probe := c.NewLock(name)
-		probe.fencing = l.fencing
-		if probe.err != nil {
-			found.fail(unchecked(probe.err))
-			return
-		}
+		// Not by NewLock: the name is longer than that of a lock, which may be as long as
+		// NewLock allows. Redis takes longer ones.
+		probe := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
 		v := visit{lock: probe, node: c.rdb, server: address(c.rdb), sharded: c.hub.Sharded(), found: found}
 		if clustered {
 			master, err := cluster.MasterForKey(lasting, probe.keys.Lock)

@@ -229,7 +229,7 @@ func (v *visit) memory(ctx context.Context) error {
 // take takes the lock once and releases it, without fencing, whose counter would stay.
 func (v *visit) take(ctx context.Context) error {
 	ctx = WithOwner(ctx, "check")
-	lock := v.lock.c.NewLock(v.lock.name)
+	lock := &Lock{c: v.lock.c, name: v.lock.name, keys: v.lock.keys}
 	switch ok, err := lock.TryLock(ctx, 0, 0); {
 	case err != nil:
 		return err

@@ -20,7 +20,7 @@ func (l *Lock) acquire(ctx context.Context, r request) (*holding, error) {
 	// Close waits for the call, and so for what it begins to clean up on leaving: a
 	// client that is gone must not stay registered as a waiter.
 	if !l.c.begin() {
-		return nil, ErrClosed
+		return nil, &NotAcquiredError{Name: l.name, Err: ErrClosed}
 	}
 	defer l.c.end()
 	q := l.c.joinQueue(l)
@@ -44,7 +44,7 @@ func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 			return nil, nil
 		case err == nil:
 			return h, nil
-		case errors.Is(err, ErrLost), errors.Is(err, ErrClosed):
+		case errors.Is(err, ErrLost):
 			return nil, err
 		default:
 			return nil, &NotAcquiredError{Name: q.name, Waited: time.Since(r.began), Err: err}
@@ -52,7 +52,7 @@ func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 	}
 	if q.c.isClosing() {
 		q.mu.Unlock()
-		return nil, ErrClosed
+		return nil, &NotAcquiredError{Name: q.name, Err: ErrClosed}
 	}
 	if r.limited && r.wait <= 0 && (q.holder != nil || q.waiters.first != nil) {
 		busy := &NotAcquiredError{Name: q.name, Waited: time.Since(r.began)}

@@ -7,24 +7,26 @@ import (
 	"time"
 )
 
-// What can go wrong, for errors.Is. Errors that know more are a struct for
-// errors.As, named beside.
+// What can go wrong, for errors.Is. Where a struct is named beside, errors.As gives the details.
 var (
 	// ErrNotHeld: the owner does not hold the lock. [NotHeldError]
 	ErrNotHeld = errors.New("redlatch: lock not held by this owner")
 
 	// ErrLost: the owner held the lock and has lost it: the lease ended before a
-	// renewal was confirmed, or Redis no longer knows the hold. [LostError]
+	// renewal was confirmed, or Redis no longer knows the hold. A nested Lock returns it
+	// without being ErrNotAcquired. [LostError]
 	ErrLost = errors.New("redlatch: lock lost")
 
 	// ErrNotAcquired: the lock was not acquired; by now nothing of this call is
-	// held, or it is being given back. [NotAcquiredError]
+	// held, or it is being given back. An outer hold of the owner stays. [NotAcquiredError]
 	ErrNotAcquired = errors.New("redlatch: lock not acquired")
 
-	// ErrUnconfirmed: the hold is over for the caller and is no longer renewed, but
-	// Redis has not confirmed that the lock is free: no reply came, or ctx ended
-	// first, or Redis refused. The Client goes on in the background until it is
-	// confirmed or the lease has passed. [UnconfirmedError]
+	// ErrUnconfirmed: the hold is over for the caller, but Redis has not confirmed it:
+	// no reply came, or ctx ended first, or Redis refused. If it was the owner's last
+	// hold the lock is no longer renewed, and may not be free yet. After the release of an inner
+	// hold the outer one goes on, and only the hold count in Redis may be too high. The
+	// Client goes on in the background until it is confirmed or the lease has
+	// passed. [UnconfirmedError]
 	ErrUnconfirmed = errors.New("redlatch: release not confirmed")
 
 	// ErrReplicas: fewer replicas than [WithReplicaAcks] asks for confirmed the
@@ -34,7 +36,8 @@ var (
 	// ErrForeignKey: the key holds something that is not a lock. It is left alone.
 	ErrForeignKey = errors.New("redlatch: key is not a lock")
 
-	// ErrClosed: the Client is closed or closing.
+	// ErrClosed: the Client is closed or closing. From a method that takes the lock the error is
+	// ErrNotAcquired as well.
 	ErrClosed = errors.New("redlatch: client closed")
 
 	// ErrReleased is the cause with which the ctx of a [Hold] ends when the hold is
@@ -59,10 +62,10 @@ var (
 // whatever Err is.
 type NotAcquiredError struct {
 	Name   string
-	Holder string        // owner field of the holder as Redis last named it; empty if it never did
-	TTL    time.Duration // left to the holder at that time; negative if the key has no TTL
+	Holder string        // owner field of the holder as Redis last named it, or as this Client itself knew it; empty if neither did
+	TTL    time.Duration // left to the holder when Redis named it, 0 if it did not; negative if the key has no TTL
 	Waited time.Duration // length of the call
-	Err    error         // why the wait ended: ctx's error and cause, a Redis error; nil at the wait limit while the lock was busy
+	Err    error         // why the wait ended: ctx's error and cause, ErrClosed, a Redis error; nil if the lock was busy until the limit
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -122,17 +125,20 @@ const (
 	Overridden LossReason = "Redis no longer knows the hold"
 )
 
-// UnconfirmedError is [ErrUnconfirmed], and also whatever Err is.
+// UnconfirmedError is [ErrUnconfirmed] with what is known, and also whatever Err is.
 type UnconfirmedError struct {
 	Name      string
 	Owner     string
-	FreeAfter time.Duration // by then the lock has expired in Redis, if nothing else frees it
+	FreeAfter time.Duration // so long after the error the lock has expired in Redis, if nothing else frees it; 0 if an inner hold was released
 	Err       error         // why there is no confirmation
 }
 
 func (e *UnconfirmedError) Error() string {
-	return fmt.Sprintf("redlatch: release of lock %q not confirmed, free in %v at the latest: %v",
-		e.Name, e.FreeAfter.Round(time.Millisecond), e.Err)
+	s := fmt.Sprintf("redlatch: release of lock %q not confirmed", e.Name)
+	if e.FreeAfter > 0 {
+		s += fmt.Sprintf(", free in %v at the latest", e.FreeAfter.Round(time.Millisecond))
+	}
+	return s + ": " + e.Err.Error()
 }
 
 // Is makes it [ErrUnconfirmed].

@@ -10,29 +10,39 @@ import (
 // settleRelease is letGo for a caller that does not have the wire.
 func (q *queue) settleRelease(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
-	defer func() { <-q.wire }()
 	return q.letGo(ctx, h)
 }
 
 // letGo brings a holding whose state is releasing to its end: the lock goes to the
 // next waiter of this Client, or is freed. A waiter that leaves while the lock is on
-// its way to it passes it on in the same manner. The caller has the wire. The error
-// is that of h's own release.
-func (q *queue) letGo(ctx context.Context, h *holding) (err error) {
-	for first := true; h != nil; first = false {
-		var next *holding
-		var e error
-		if w := q.successor(h); w != nil {
-			next, e = q.transfer(ctx, h, w)
-		} else {
-			e = q.free(ctx, h)
+// its way to it, or is refused, passes it on in the same manner, in the background: whoever
+// releases a lock does not wait for what becomes of the others. The caller has the wire,
+// and gives it up. The error is that of h's own release.
+func (q *queue) letGo(ctx context.Context, h *holding) error {
+	next, err := q.passOrFree(ctx, h)
+	if next == nil {
+		<-q.wire
+		return err
+	}
+	goOn := func() {
+		defer func() { <-q.wire }()
+		for next != nil {
+			next, _ = q.passOrFree(ctx, next) // its error is cleaned up after
 		}
-		if first {
-			err = e
-		}
-		h = next
+	}
+	if !q.goBackground(goOn) {
+		goOn()
 	}
 	return err
+}
+
+// passOrFree ends one holding. It returns the next that is to be let go, if the waiter that
+// got the lock does not want it any more.
+func (q *queue) passOrFree(ctx context.Context, h *holding) (next *holding, err error) {
+	if w := q.successor(h); w != nil {
+		return q.transfer(ctx, h, w)
+	}
+	return nil, q.free(ctx, h)
 }
 
 // successor is the waiter to whom the lock goes without being freed in between.

@@ -99,22 +99,24 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 // ForceUnlock frees the lock whoever holds it, wakes a waiter, and reports whether
 // anybody held it. It is for operators: the holder goes on working until it finds
 // out, at its next renewal or unlock, that it has lost the lock. If no answer comes
-// the lock may have been freed or may still be, whoever holds it by then.
+// the lock may have been freed or may still be, whoever holds it by then. If the answer to
+// a first try was lost it may report false though that try has freed the lock.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	var freed bool
+	var freed, doubted bool
 	var robbed *holding // our own, held when the command was sent
 	err := l.ask(ctx, func(ctx context.Context, _ string) error {
 		// One that is granted later is granted by Redis after the force, perhaps
 		// before we have the answer, and is sound.
 		robbed = l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
-		freed = freed || now
+		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	if freed && robbed != nil {
+	// After a try without an answer "it was free" may be that try's work.
+	if (freed || doubted) && robbed != nil {
 		robbed.q.lose(robbed.lease, Overridden)
 	}
 	return freed, nil

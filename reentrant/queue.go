@@ -1,8 +1,10 @@
 package reentrant
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redlatch/redlatch/lua"
 )
@@ -35,6 +37,7 @@ type queue struct {
 	ears    *ears                // subscription of the waiters; guarded by mu
 	turns   turns                // guarded by mu
 	answers int                  // attempts that Redis answered; guarded by mu
+	asked   time.Time            // when the attempt under way began, zero if there is none; guarded by mu
 	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
 	follows bool                 // follow is running; guarded by mu
 }
@@ -68,6 +71,31 @@ func (q *queue) remove(w *waiter, final waiterState) {
 		q.stopListening()
 	}
 	w.poke()
+}
+
+// refuse ends, with its error, the waits that have seen the same outage as that of the
+// head: each of them would begin to bear it anew when its turn has come.
+func (q *queue) refuse(head *waiter, from time.Time, err error) {
+	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) || errors.Is(err, errTooLate) || errors.Is(err, errStale) {
+		return // of this one attempt, and not of Redis
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := q.waiters.first; w != nil; {
+		next := w.next
+		if w != head && w.state == queued && w.began.Before(from) {
+			w.refusal = err
+			q.remove(w, refused)
+		}
+		w = next
+	}
+}
+
+// silent reports whether Redis leaves the attempt under way unanswered.
+func (q *queue) silent() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.asked.IsZero() && time.Since(q.asked) > silence
 }
 
 // promote lets the first waiter lead if nobody of this Client has the lock.

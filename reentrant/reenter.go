@@ -28,6 +28,9 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
 		lease := h.extension(r.lease)
+		q.mu.Lock()
+		h.lease.asked(r) // a release that is not confirmed has to reckon with it already
+		q.mu.Unlock()
 		count, sent, g, e := h.tellEntry(ctx, lease)
 		q.mu.Lock()
 		h.lease.asked(r)

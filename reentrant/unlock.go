@@ -92,13 +92,11 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		}
 		return ErrClosed
 	}
-	return &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx), FreeAfter: max(0, time.Until(expires))}
-}
-
-func (q *queue) expiry(h *holding) time.Time {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return h.lease.expiry()
+	unconfirmed := &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx)}
+	if last {
+		unconfirmed.FreeAfter = max(0, time.Until(expires))
+	}
+	return unconfirmed
 }
 
 // tellCount brings the hold count in Redis in line after the release of an inner
@@ -144,5 +142,5 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 // it right, and its release frees the lock whatever the count.
 func (q *queue) countUntold(h *holding, err error) error {
 	q.settleCount(h)
-	return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err, FreeAfter: max(0, time.Until(q.expiry(h)))}
+	return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err}
 }

@@ -99,6 +99,7 @@ func (v *vigil) lead() (*holding, error) {
 			return h, err
 		case a.err != nil:
 			if err := v.failed(a.err); err != nil {
+				q.refuse(w, v.failingFrom, err)
 				return v.giveUp(err)
 			}
 		default:
@@ -153,6 +154,9 @@ func (v *vigil) failed(err error) error {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
 	}
+	if v.w.limited && v.w.wait <= 0 && time.Since(v.w.began) > retryWithin {
+		return err // a single attempt, repeated as any other command
+	}
 	if !v.answered && v.failures > maxRetries || time.Since(v.failingFrom) > v.q.c.cfg.lease {
 		return err
 	}
@@ -167,7 +171,7 @@ func (v *vigil) interrupted() (*holding, error) {
 		return v.giveUp(whyEnded(v.ctx))
 	case v.q.c.isClosing():
 		return v.giveUp(ErrClosed)
-	case v.answered && v.failure == nil:
+	case v.answered && v.failure == nil && !v.q.silent():
 		return v.giveUp(nil)
 	case v.failure != nil:
 		return v.giveUp(v.failure)

@@ -52,7 +52,7 @@ const (
 	leading                     // the head: talks to Redis
 	granted                     // hold is its own
 	rejoined                    // its owner has the lock by another call: re-enter
-	refused                     // granted, but not as the Client demands: refusal
+	refused                     // granted, but not as the Client demands, or ended by an outage: refusal
 	left                        // ended without the lock
 )
 

@@ -1,0 +1,117 @@
+package reentrant_test
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// Redis is lost while many calls of one Client wait for a lock. Each bears that for a lease,
+// counted from the outage: not from the moment when those before it have given up.
+func TestTimeOutageEndsAllWaits(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		const lease = 20 * time.Second
+		must(t, v.client().NewLock("l").LockLease(v.ctx, time.Hour))
+		c := v.client(reentrant.WithLease(lease))
+		l := c.NewLock("l")
+		var calls []*pending
+		for range 10 {
+			calls = append(calls, begin(func() error { return l.Lock(v.ctx) }))
+		}
+		v.pass(3 * time.Second)
+		v.refuseAll(loading)
+		down := time.Now()
+		v.pass(6 * time.Second)
+		late := begin(func() error { return l.Lock(v.ctx) }) // after the first failure
+		for i, call := range calls {
+			if err := call.wait(); !errors.Is(err, reentrant.ErrNotAcquired) || !strings.Contains(err.Error(), "LOADING") {
+				t.Errorf("call %d: %v", i, err)
+			}
+			// The next attempt may be a poll away when the outage begins.
+			if d := call.at.Sub(down); d > lease+5*time.Second+time.Second {
+				t.Errorf("call %d bore the outage for %v", i, d)
+			}
+		}
+		v.refuseAll("")
+		v.pass(10 * time.Second)
+		if late.over() {
+			t.Errorf("who came later ended too: %v", late.err)
+		}
+		must(t, c.Close(v.ctx))
+		wants(t, late.wait(), reentrant.ErrClosed)
+	})
+}
+
+// The lock was busy when TryLock came, and then Redis fell silent: at the limit nobody can
+// say any more that somebody holds it.
+func TestTimeSilenceIsNotBusy(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		const limit = 5 * time.Second
+		must(t, v.client().NewLock("l").LockLease(v.ctx, limit/3))
+		l := v.client().NewLock("l")
+		var silent atomic.Bool
+		v.onCommand(func(cmd string, _ []string) string {
+			if silent.Load() && (cmd == "EVALSHA" || cmd == "EVAL") {
+				time.Sleep(time.Hour)
+			}
+			return ""
+		})
+		try := func() error {
+			ok, err := l.TryLock(v.ctx, limit, 0)
+			if ok {
+				t.Error("granted")
+			}
+			return err
+		}
+		head, second := begin(try), begin(try)
+		v.pass(limit / 10)
+		silent.Store(true)
+		for what, call := range map[string]*pending{"the head": head, "the one behind": second} {
+			if err := call.wait(); !errors.Is(err, reentrant.ErrNotAcquired) {
+				t.Errorf("%s: %v, as if somebody had the lock", what, err)
+			}
+		}
+		silent.Store(false)
+		v.onCommand(nil)
+	})
+}
+
+// A single attempt is repeated like any other command, and not for as long as a wait.
+func TestTimeSingleAttemptInAnOutage(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		l := v.client().NewLock("l")
+		try := func() (time.Duration, error) {
+			began := time.Now()
+			ok, err := l.TryLock(v.ctx, 0, 0)
+			if ok {
+				t.Error("granted")
+			}
+			return time.Since(began), err
+		}
+		v.refuseAll(loading)
+		took, err := try()
+		wants(t, err, reentrant.ErrNotAcquired)
+		if took > 3*time.Second {
+			t.Errorf("refused after %v", took)
+		}
+		asked := 0
+		v.onCommand(func(cmd string, _ []string) string {
+			if cmd == "EVALSHA" || cmd == "EVAL" {
+				asked++
+				time.Sleep(3 * time.Second) // longer than anything is repeated
+				return loading
+			}
+			return ""
+		})
+		took, err = try()
+		wants(t, err, reentrant.ErrNotAcquired)
+		if asked != 1 || took > 4*time.Second {
+			t.Errorf("asked %d times, for %v", asked, took)
+		}
+		v.onCommand(nil)
+	})
+}
