@@ -98,7 +98,9 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		q.mu.Unlock()
 		return nil, q.released(h, doubted, g.Verdict, err)
 	case g.Verdict == lua.NotHeld:
-		return nil, q.released(h, doubted, g.Verdict, nil)
+		// A try without an answer that had run would have left the waiter's field there
+		// for a lease: then this says that the lock was lost before.
+		return nil, q.released(h, doubted && time.Since(sent) >= w.lease, g.Verdict, nil)
 	}
 
 	q.mu.Lock()
