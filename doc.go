@@ -1,5 +1,5 @@
-// Package redlatch is the root of Redlatch, Redisson's reentrant distributed lock
-// for Go. It has no code. Start with package reentrant.
+// Package redlatch is the root of Redlatch, a reentrant distributed lock on Redis for
+// Go, compatible with Redisson's RLock. It has no code. Start with package reentrant.
 //
 //   - [github.com/redlatch/redlatch/reentrant] is the lock: a Client makes locks on
 //     the redis client you give it. Lock, TryLock and Unlock have the shape that
@@ -22,6 +22,7 @@
 //	go run ./examples/quickstart
 //
 // Beside the code: README.md is the introduction, docs/guarantees.md says what is
-// promised and what not, docs/protocol.md what is kept in Redis, SECURITY.md which
-// permissions a Redis user needs.
+// promised and what not, docs/tested.md what was tested, docs/testing.md how to test code
+// that uses locks, docs/operations.md has logs and metrics, docs/protocol.md what is kept
+// in Redis, SECURITY.md which permissions a Redis user needs.
 package redlatch

@@ -36,7 +36,7 @@ import (
 // events tell of it. It is gone then, or at the end of its lease if the release fails.
 //
 // Check takes about ten round trips for each lock that it looks at. When ctx ends it returns
-// ctx's error, whatever Redis does, and [ErrClosed] when the Client closes.
+// ctx's error and cause, whatever Redis does, and [ErrClosed] when the Client closes.
 func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, err error) {
 	if len(like) == 0 {
 		if err := checkName(c.cfg.prefix, probeName); err != nil {

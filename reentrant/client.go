@@ -63,10 +63,10 @@ type Client struct {
 }
 
 // New makes a Client on rdb, which stays the caller's: it is never closed and its
-// options are never changed. No command is sent. A *redis.Ring is refused: it has
-// no one place for a subscription.
+// options are never changed. No command is sent; see [Client.Check].
 //
-// An invalid option gives an error that is [ErrInvalidOption] or [ErrInvalidLease].
+// The error is [ErrInvalidOption] for an invalid option, for a nil rdb and for a *redis.Ring,
+// which has no one place for a subscription, and [ErrInvalidLease] for an invalid lease.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if rdb == nil {
 		return nil, fmt.Errorf("%w: no redis client", ErrInvalidOption)
@@ -122,11 +122,13 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 // ID returns the Client's UUID: the first half of its owners' fields.
 func (c *Client) ID() string { return c.id }
 
-// NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix
-// included) without control characters; braces may only form one hash tag, as in
-// "order:{42}". It does no I/O; with a bad name every method returns
-// [ErrInvalidName]. A Lock is cheap and holds no state: locks of the same name and
-// Client are the same lock.
+// NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix included)
+// without control characters; braces may only form one hash tag, as in "order:{42}". With the
+// prefix, it may not begin as the keys that belong to other locks do: with redlatch_epoch,
+// redlatch_turn, redlatch_waiters, redlatch_listeners, redisson_lock_token or
+// redisson_lock__channel, each followed by ":" or "{". It does no I/O; with a bad name every
+// method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
+// of the same name and Client are the same lock.
 func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	l := &Lock{c: c, name: name, err: checkName(c.cfg.prefix, name)}
 	for _, opt := range opts {

@@ -6,14 +6,16 @@ import (
 	"fmt"
 )
 
-// Close shuts the Client down like http.Server.Shutdown. At once, waiting calls
-// end with [ErrClosed] and nothing new is granted; an owner that holds a lock may
-// still re-enter it. Close then waits until all holds are released and all commands
-// have ended, or until ctx ends. After that renewal stops, the ctx of holds that
-// are left ends with cause [ErrClosed], their locks expire in Redis within a lease,
-// and every method returns [ErrClosed].
+// Close shuts the Client down like http.Server.Shutdown. Waiting calls end with
+// [ErrNotAcquired] and [ErrClosed], at once; one whose ctx never ends, such as
+// [context.Background], ends when its command under way does, at most go-redis'
+// ReadTimeout later. Nothing new is granted; an owner that holds a lock may still
+// re-enter it. Close then waits until all holds are released and all commands have
+// ended, or until ctx ends. After that renewal stops, the ctx of holds that are left
+// ends with cause [ErrClosed], their locks expire in Redis within a lease, and every
+// method returns [ErrClosed], one that takes the lock together with [ErrNotAcquired].
 //
-// It returns an error that is ctx's cause if holds were left or something was still
+// It returns an error that wraps ctx's cause if holds were left or something was still
 // in flight (go-redis bounds how long), otherwise nil. It may be called again, also
 // at the same time. Give it a ctx with a limit: with one that never ends it waits for
 // ever for a hold that nobody releases.

@@ -1,10 +1,14 @@
-// Package reentrant is Redisson's reentrant lock for Go: a lease in Redis that one
-// owner at a time holds, may take again in the same call chain, keeps by renewing
-// it, and is told about when it is lost.
+// Package reentrant is a reentrant distributed lock on Redis, compatible with Redisson's
+// RLock: a lease in Redis that one owner at a time holds, may take again in the same
+// call chain, keeps by renewing it, and is told about when it is lost.
 //
-// A [Client] makes locks on one Redis. [Lock] has the shape that Redisson's users
-// know: Lock, TryLock, Unlock. [Lock.Acquire] and [Lock.Do] have the shape that Go's
-// users expect: the [Hold] is a value and its loss ends a ctx.
+// # Use
+//
+// A [Client] makes locks on one Redis. Make one with [New], share it, and [Client.Close] it
+// at the end. [Lock.Do] runs a function under the lock; [Lock.Acquire] returns the hold
+// as a value, a [Hold], whose ctx ends when the lock is lost. [Lock.Lock], [Lock.TryLock] and
+// [Lock.Unlock] have the shape that Redisson's users know. [Client.Check] says at the start of a
+// program whether locks will work on this Redis.
 //
 // # Who the owner is
 //
@@ -13,16 +17,32 @@
 // goroutine, or anywhere when they are given the hold's ctx. An owner that locks
 // three times unlocks three times.
 //
+// The owner in a ctx is the owner of every lock that is taken with it, whatever its name.
+// Goroutines that share a hold's ctx are therefore not kept apart by any lock. Give each an owner
+// of its own, with [WithOwner], if they are to exclude each other.
+//
 // # What a lease promises
 //
-// It is an advisory lease. Two owners do not hold a lock at the same time while
-// Redis keeps its data and its clock does not jump. A holder that is stopped (by
-// the garbage collector, the scheduler, SIGSTOP) for longer than its lease cannot be
-// told in time; whoever must be certain has the resource check the fencing token
-// ([WithFencing]). A failover or restart can make Redis forget a lock. The file
-// docs/guarantees.md says all this in full.
+// It is an advisory lease. Two owners do not hold a lock at the same time while Redis
+// keeps its data, its clock does not jump, clocks drift by less than 1 %, and a holder that
+// is told of a loss stops. A holder that is stopped (by the garbage collector, the scheduler,
+// SIGSTOP) for longer than its lease cannot be told in time; whoever must be certain
+// has the resource check the fencing token ([WithFencing]). A failover or restart can make
+// Redis forget a lock. The file docs/guarantees.md says all this in full.
 //
-// # How it works inside
+// # Errors
+//
+// For a lock that was not taken, Lock, LockLease, TryLock, Acquire and Do return an error
+// that is [ErrNotAcquired] and its cause, such as ctx's error, [ErrClosed], [ErrForeignKey],
+// [ErrReplicas] or an error of Redis; nothing of the call is left locked, and an outer hold
+// stays. Two kinds are not ErrNotAcquired: invalid arguments ([ErrInvalidName] and its like),
+// for which nothing was sent, and [ErrLost], with which a nested call tells that the lock of
+// the calls above it is lost.
+//
+// Unlock and Release return [ErrNotHeld], [ErrLost] or [ErrUnconfirmed], and [ErrClosed] once the
+// Client is closed.
+//
+// # Inside
 //
 // One queue for each name and Client (queue.go) is first come, first served. At any
 // time it is in one of these states:

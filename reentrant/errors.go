@@ -13,8 +13,8 @@ var (
 	ErrNotHeld = errors.New("redlatch: lock not held by this owner")
 
 	// ErrLost: the owner held the lock and has lost it: the lease ended before a
-	// renewal was confirmed, or Redis no longer knows the hold. A nested Lock returns it
-	// without being ErrNotAcquired. [LostError]
+	// renewal was confirmed, or Redis no longer knows the hold. From a nested call that finds
+	// the loss it is not ErrNotAcquired. [LostError]
 	ErrLost = errors.New("redlatch: lock lost")
 
 	// ErrNotAcquired: the lock was not acquired; by now nothing of this call is
@@ -61,11 +61,19 @@ var (
 // NotAcquiredError tells what stood in the way. It is [ErrNotAcquired], and also
 // whatever Err is.
 type NotAcquiredError struct {
-	Name   string
-	Holder string        // owner field of the holder as Redis last named it, or as this Client itself knew it; empty if neither did
-	TTL    time.Duration // left to the holder when Redis named it, 0 if it did not; negative if the key has no TTL
+	Name string
+
+	// Holder is the holder's owner field, as Redis last named it or as this Client's own
+	// queue has it; empty if neither did. TTL is what was left to it when Redis named it: 0
+	// if the queue did, negative if the key has no TTL.
+	Holder string
+	TTL    time.Duration
+
 	Waited time.Duration // length of the call
-	Err    error         // why the wait ended: ctx's error and cause, ErrClosed, a Redis error; nil if the lock was busy until the limit
+
+	// Err is why the wait ended: ctx's error and cause, ErrClosed, an error of Redis. It is
+	// nil if the lock was busy until the limit.
+	Err error
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -127,10 +135,14 @@ const (
 
 // UnconfirmedError is [ErrUnconfirmed] with what is known, and also whatever Err is.
 type UnconfirmedError struct {
-	Name      string
-	Owner     string
-	FreeAfter time.Duration // so long after the error the lock has expired in Redis, if nothing else frees it; 0 if an inner hold was released
-	Err       error         // why there is no confirmation
+	Name  string
+	Owner string
+
+	// FreeAfter is how long after the call the lock has expired in Redis, if nothing else
+	// frees it. It is 0 after the release of an inner hold, which frees nothing.
+	FreeAfter time.Duration
+
+	Err error // why there is no confirmation
 }
 
 func (e *UnconfirmedError) Error() string {

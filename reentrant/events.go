@@ -6,19 +6,22 @@ import (
 	"time"
 )
 
-// Events are called as things happen to the locks of a [Client]. Every function is
-// optional. They are called without any mutex held, some of them from the
-// goroutines that renew locks and receive wake-ups: they must return quickly and
-// must not call the Client.
+// Events are called as things happen to the locks of a [Client]. Every function is optional.
+// They are called without any mutex held, several at the same time, and some of them from the
+// goroutines that renew locks and receive wake-ups: they must return quickly and must not
+// call the Client. A panic in one of them is not recovered: it ends the program.
+//
+// Beside each is which fields of the [Event] it has. Name and Owner are in all of them but
+// RenewFailed and Resubscribed.
 type Events struct {
-	Waiting      func(Event) // the lock is held by another, the call begins to wait: Holder
-	Acquired     func(Event) // a new hold: Waited, Token
-	Reentered    func(Event) // the owner locked again: Count
-	HandedOver   func(Event) // released to the next waiter of this Client: From, and Owner as the new holder
+	Waiting      func(Event) // the call begins to wait: Holder, empty if it is not known yet
+	Acquired     func(Event) // a new hold, one that was handed over included: Waited, Token
+	Reentered    func(Event) // the owner locked again: Count, Token
+	HandedOver   func(Event) // to the next waiter of this Client, instead of Released: From, Held; Owner is the new holder
 	Renewed      func(Event) // Redis confirmed a renewal: ValidUntil
 	RenewFailed  func(Event) // renewals of Locks locks failed and will be tried again: Err
 	Lost         func(Event) // Held, Err a *LostError
-	Released     func(Event) // the last hold of the owner was released: Held
+	Released     func(Event) // the last hold of the owner was released, and not handed over: Held
 	Resubscribed func(Event) // the subscription was renewed, all waiters try again: Err is why
 }
 
@@ -27,14 +30,14 @@ type Event struct {
 	Name  string
 	Owner string // the owner's field in the lock's hash
 
-	Holder     string        // another owner's field
-	From       string        // owner's field
-	Count      int           // holds of the owner
-	Token      int64         // with fencing
+	Holder     string        // the other owner's field
+	From       string        // the field of the owner that has released
+	Count      int           // holds of the owner on this lock, the new one included
+	Token      int64         // with fencing, otherwise 0
 	Waited     time.Duration // from the call to the grant
-	Held       time.Duration // from the grant to the end
-	ValidUntil time.Time
-	Locks      int
+	Held       time.Duration // from the grant to the end, of From's hold in HandedOver
+	ValidUntil time.Time     // as Hold.ValidUntil
+	Locks      int           // how many locks it is about
 	Err        error
 }
 

@@ -149,6 +149,71 @@ func ExampleLock_Do() {
 	// <nil>
 }
 
+// The hold as a value, with a limit on the wait. It is released on any goroutine.
+func ExampleLock_Acquire() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	ctx := context.Background()
+	client, err := reentrant.New(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+
+	hold, err := client.NewLock("order:42").Acquire(ctx, reentrant.WithWait(2*time.Second))
+	if err != nil {
+		log.Fatal(err) // ErrNotAcquired: this call has locked nothing
+	}
+	work := func(ctx context.Context) error { // ctx ends if the lock is lost
+		fmt.Println("settling the order")
+		return ctx.Err()
+	}
+	workErr := work(hold.Context())
+	fmt.Println(errors.Join(workErr, hold.Release(ctx)))
+	// Output:
+	// settling the order
+	// <nil>
+}
+
+// A hold's ctx makes one owner for every lock. Goroutines that share it, and are to exclude
+// each other, need an owner each.
+func ExampleWithOwner() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	ctx := context.Background()
+	client, err := reentrant.New(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+	stock := client.NewLock("stock")
+
+	err = client.NewLock("batch").Do(ctx, func(ctx context.Context) error {
+		left := 10
+		errs := make(chan error)
+		for worker := range 5 {
+			// With ctx as it is all five would be in stock at once.
+			ctx := reentrant.WithOwner(ctx, fmt.Sprintf("worker %d", worker))
+			go func() {
+				errs <- stock.Do(ctx, func(context.Context) error {
+					left -= 2
+					return nil
+				})
+			}()
+		}
+		var err error
+		for range 5 {
+			err = errors.Join(err, <-errs)
+		}
+		fmt.Println("left:", left)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// left: 0
+	// <nil>
+}
+
 // The hold as a value: it says when it is lost, and why.
 func ExampleHold_Context() {
 	rdb, stop := exampleRedis()

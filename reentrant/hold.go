@@ -17,8 +17,9 @@ type Hold struct {
 	released bool // guarded by queue.mu
 }
 
-// Acquire takes the lock as [Lock.Lock] does and returns the hold as a value. Each
-// Acquire makes a Hold of its own, also on re-entry, and wants one [Hold.Release].
+// Acquire takes the lock as [Lock.Lock] does, with the same errors, and returns the hold as a
+// value. Each Acquire makes a Hold of its own, also on re-entry, and wants one
+// [Hold.Release]. With [WithWait] it returns [ErrNotAcquired] where [Lock.TryLock] returns false.
 func (l *Lock) Acquire(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
 	r := request{lease: l.c.cfg.lease}
 	for _, opt := range opts {
@@ -59,6 +60,11 @@ const releaseWithin = 5 * time.Second
 // with that of the release: a nil error means that fn succeeded and held the lock
 // to the end. If the lock is lost meanwhile fn's ctx ends and the error is
 // [ErrLost], whatever fn returns. The release is not ended by ctx; it is given 5 s.
+//
+// With [WriteBehind] a release that hands the lock to a waiter of this Client asks nobody: the
+// error is nil also if Redis had forgotten the lock by then.
+//
+// All goroutines that fn gives its ctx to are one owner, see [Hold.Context].
 func (l *Lock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	hold, err := l.Acquire(ctx)
 	if err != nil {
@@ -72,15 +78,21 @@ func (l *Lock) Do(ctx context.Context, fn func(ctx context.Context) error) (err 
 	return fn(hold.Context())
 }
 
-// Context returns a ctx made from the one that was given to Acquire. It carries the
-// owner: whoever locks the same name with it re-enters. It ends when that one ends,
-// or with the cause (context.Cause) [ErrLost] when the lock is lost, [ErrReleased]
-// when this hold is released, [ErrClosed] when the Client closes.
+// Context returns a ctx made from the one that was given to Acquire. It ends when that one
+// ends, or with the cause ([context.Cause]) [ErrLost] when the lock is lost, [ErrReleased]
+// when this hold is released, [ErrClosed] when the Client was closed under the hold. If it is
+// the release that finds the loss, the cause is ErrReleased; the error of the release and the
+// event Lost tell.
+//
+// It carries the owner: whoever locks the same name with it re-enters. The owner is that of
+// every lock, not only of this one. So goroutines that share the ctx are kept apart by no lock at
+// all: give each an owner of its own with [WithOwner].
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Lost returns a channel that is closed when the lock is lost, at [Hold.ValidUntil] at the
 // latest (but for the scheduling of goroutines; a process that is stopped cannot be told),
-// or when the Client was closed under the hold. It is not closed by a release.
+// or when the Client was closed under the hold. It is not closed by a release, also not by one that
+// finds the lock lost and returns [ErrLost].
 func (h *Hold) Lost() <-chan struct{} {
 	q := h.h.q
 	q.mu.Lock()
@@ -100,15 +112,19 @@ func (h *Hold) Lost() <-chan struct{} {
 func (h *Hold) ValidUntil() time.Time { return h.h.validUntil() }
 
 // Token returns the fencing token: greater than that of every earlier holder, and
-// the same for nested holds. It is 0 unless the lock has [WithFencing].
+// the same for nested holds. It is 0 unless the lock has [WithFencing]. A conditional write
+// with it that changes 0 rows was refused, and has to be treated as an error.
 func (h *Hold) Token() int64 { return h.h.token }
 
 // Owner returns the owner's field in the lock's hash: the Client's ID, a colon, and
-// the goroutine's id or the owner given by [WithOwner].
+// the goroutine's id or the owner given by [WithOwner]. One that was given and is a number, or
+// begins with "=", has a "=" before it.
 func (h *Hold) Owner() string { return h.h.owner }
 
-// Release releases this hold, as [Lock.Unlock] does with the last one, and from any
-// goroutine. A second call returns [ErrNotHeld].
+// Release releases this hold, on any goroutine and whatever the owner of ctx is. Other holds
+// of the owner stay. It waits and fails as [Lock.Unlock] does, with two differences: after a
+// loss it always returns [ErrLost], however long ago that was, and a second call returns
+// [ErrNotHeld], whatever the first one returned.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.h.q.unlock(ctx, h.h.owner, h)
 }

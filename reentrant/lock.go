@@ -14,7 +14,8 @@ import (
 //
 // The methods of a Lock return [ErrInvalidName], [ErrInvalidOwner] and
 // [ErrInvalidLease] without sending anything, [ErrForeignKey] if the key holds
-// something that is not a lock, and [ErrClosed] once the [Client] is closed.
+// something that is not a lock, and [ErrClosed] once the [Client] is closed. Where a method takes
+// the lock the last two are [ErrNotAcquired] as well.
 type Lock struct {
 	c       *Client
 	name    string
@@ -27,22 +28,34 @@ type Lock struct {
 func (l *Lock) Name() string { return l.name }
 
 // Lock takes the lock, waiting until it is free, and keeps it by renewing its
-// lease until it is released, lost, or [WithMaxHold] says enough. The wait ends
-// when the lock is acquired, when ctx ends or the Client closes, or when Redis
-// cannot be reached: at once if it has not answered this call at all (after
-// go-redis' usual three retries), otherwise after one lease without an answer. Any error but an invalid
-// argument is [ErrNotAcquired] and its cause; nothing is then left locked.
+// lease until it is released, lost, or its age reaches [WithMaxHold].
 //
-// An owner that holds the lock enters it again: one [Lock.Unlock] for each Lock.
-// If that finds the lock lost, the error is [ErrLost].
+// The wait ends when the lock is acquired, when ctx ends, when the Client closes, or
+// when Redis cannot be reached. If Redis has never answered this call, that is after four
+// attempts, which the library repeats itself: about 2 s when connections are refused, up to 20 s
+// when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). If it has
+// answered, or another owner of this Client held the lock, it is with the first attempt that
+// fails more than one lease after the first one that failed. All calls of a Client that wait
+// for the lock through the same outage end together.
+//
+// Any error is [ErrNotAcquired] and its cause, but for invalid arguments and [ErrLost]. Nothing
+// of this call is then left locked: what Redis may have granted is given back in the background,
+// within one lease. An outer hold stays.
+//
+// When the Client closes, the call ends at once with [ErrClosed]. If ctx never ends, as
+// [context.Background], it ends when the command under way does, at most ReadTimeout later.
+//
+// An owner that holds the lock enters it again, and wants one [Lock.Unlock] for each Lock. If
+// the lock is found lost meanwhile, also because the outer lease ended before the answer
+// came, the error is [ErrLost].
 func (l *Lock) Lock(ctx context.Context) error {
 	_, err := l.acquire(ctx, request{lease: l.c.cfg.lease})
 	return err
 }
 
-// LockLease is Lock with a fixed lease, 1 ms to 100 years: it is never renewed, and
-// the hold is lost when it ends. Nested in a hold that is renewed it does not end
-// the renewal, and it never shortens the time that is left.
+// LockLease is Lock with a fixed lease, 1 ms to 100 years, otherwise [ErrInvalidLease]: it
+// is never renewed, and the hold is lost when it ends. Nested in a hold that is renewed it
+// does not end the renewal, and it never shortens the time that is left.
 func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 	if err := checkLease(lease); err != nil {
 		return err
@@ -51,12 +64,19 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 	return err
 }
 
-// TryLock is Lock with a limit on the wait, which holds also while Redis is
-// silent; wait 0 or less is a single attempt. With lease 0 the hold is renewed,
-// otherwise it has that fixed lease. It returns false and no error when the lock
-// was busy all the while, or with wait 0 when another call of this Client was already
-// waiting for the answer; and false and an error that is [ErrNotAcquired] when
-// Redis did not say so much.
+// TryLock is Lock with a limit on the wait. With lease 0 the hold is renewed, otherwise
+// it has that fixed lease, 1 ms to 100 years.
+//
+// A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less there is
+// one attempt: a command that was refused or not answered is repeated, but no repetition begins
+// later than 2 s after the first. On a silent Redis it lasts as long as go-redis' ReadTimeout, by
+// default 5 s: give ctx a deadline if that is too long.
+//
+// It returns true and nil when the lock was acquired. It returns false and nil when somebody
+// else held it at the end of the wait, as Redis has told; with wait 0 also when another call of
+// this Client was already asking Redis for it. When that is not known it returns false and an
+// error that is [ErrNotAcquired]: Redis has not answered, or has left the last command
+// unanswered for more than 1 s at the limit. For the other errors see [Lock.Lock].
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	r := request{lease: l.c.cfg.lease, limited: true, wait: wait}
 	if lease != 0 {
@@ -73,13 +93,25 @@ func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, er
 	return err == nil, err
 }
 
-// Unlock releases the owner's last hold; when that was the only one the lock goes
-// to the next waiter. Renewal ends before anything is sent. It returns
-// [ErrNotHeld], changing nothing, if the owner does not hold the lock, and
-// [ErrLost] if it has lost it. It waits for Redis' confirmation until ctx ends;
-// if there is none the error is [ErrUnconfirmed]. The release goes on in the
-// background then, also when ctx had ended before the call. The ctx of the hold itself, which
-// the release ends, will do: the wait is then limited to 5 s.
+// Unlock releases the owner's last hold; when that was the only one, renewal ends before
+// anything is sent and the lock goes to the next waiter. What becomes of that one Unlock does
+// not wait for.
+//
+// It waits for Redis' confirmation until ctx ends, or its own retries do: none begins
+// later than 2 s after the first try, and each may take go-redis' ReadTimeout. The ctx of
+// the hold itself, which the release ends, will do: the wait is then limited to 5 s.
+//
+//   - [ErrNotHeld]: the owner does not hold the lock, and nothing was changed.
+//   - [ErrLost]: the owner has lost it, and nothing of anybody else's was freed. A Client
+//     remembers the last 1024 owners that have lost a lock; older ones get ErrNotHeld.
+//     [Hold.Release] always knows.
+//   - [ErrUnconfirmed]: there was no confirmation. The release goes on in the background, also
+//     when ctx had ended before the call. After the release of an inner hold the outer one goes
+//     on, and only the hold count in Redis may be too high.
+//   - [ErrClosed]: the Client is closed, and the lock expires in Redis.
+//
+// With [WriteBehind] a release that hands the lock to a waiter of this Client asks nobody: it
+// returns nil also if Redis had forgotten the lock by then.
 func (l *Lock) Unlock(ctx context.Context) error {
 	owner, err := l.owner(ctx)
 	if err != nil {

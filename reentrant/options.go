@@ -28,11 +28,11 @@ type config struct {
 	plainPubSub bool
 }
 
-// WithLease sets the lease of renewed holds: how long a lock outlives its process.
-// They are renewed every third of it. The default is 30 s, Redisson's
-// lockWatchdogTimeout; the least is 1 ms; below about 300 ms a pause of the
-// garbage collector or the network is a lost lock, and below 3 ms nothing is left of it
-// when 1 % and 2 ms are taken off for clock drift, so that no lock is ever granted.
+// WithLease sets the lease of renewed holds: how long a lock outlives its process. They are
+// renewed every third of it. The default is 30 s, Redisson's lockWatchdogTimeout; 1 ms to 100
+// years, otherwise [ErrInvalidLease]. Below about 300 ms a pause of the garbage collector or
+// the network is a lost lock, and below 3 ms nothing is left of it when 1 % and 2 ms are
+// taken off for clock drift, so that no lock is ever granted.
 func WithLease(lease time.Duration) Option {
 	return func(c *config) error {
 		c.lease = lease
@@ -40,8 +40,10 @@ func WithLease(lease time.Duration) Option {
 	}
 }
 
-// WithPrefix puts a prefix before every name: the key is prefix + name, and so are
-// the other keys and the channel made from it. The default is none.
+// WithPrefix puts a prefix before every name: the key is prefix + name, and the other
+// keys and the channels are made from that. The default is none. A prefix has at most 511
+// bytes of valid UTF-8 without control characters, and its braces, if any, form one whole hash
+// tag, as in "{app}:"; any other is [ErrInvalidOption].
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix
@@ -52,8 +54,9 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithLogger sends log records there: lost locks as errors, renewals that failed
-// as warnings, the rest as debug. The default is none.
+// WithLogger sends log records there: lost locks as errors, renewals that failed as warnings,
+// the rest of [Events] as debug. The attributes are lock, owner, holder, from, count, token,
+// waited, held, locks and error, each where it has a value. The default is none; nil is none.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error {
 		c.logger = logger
@@ -69,11 +72,11 @@ func WithEvents(events Events) Option {
 	}
 }
 
-// WithMaxHold ends the renewal of a hold so long after its grant; it is lost when
-// the lease then runs out, at most one lease later. Re-entry extends nothing any more by
-// then. It is the answer to a goroutine
-// that hangs with the lock: the watchdog renews as long as the process lives, not
-// as long as the work makes progress. The default, 0, is no limit.
+// WithMaxHold ends renewal when a hold is that old, counted from its grant; the lock is then
+// lost when the lease runs out, at most one lease later. Re-entry extends nothing any more by
+// then. It is the answer to a goroutine that hangs with the lock: the watchdog renews as
+// long as the process lives, not as long as the work makes progress. The default, 0, is
+// no limit; a negative one, and more than 100 years, are [ErrInvalidOption].
 func WithMaxHold(limit time.Duration) Option {
 	return func(c *config) error {
 		c.maxHold = limit
@@ -87,8 +90,11 @@ func WithMaxHold(limit time.Duration) Option {
 // WithReplicaAcks grants a lock only when n replicas confirm within timeout that
 // they have it (WAIT, on the connection that took it); otherwise it is given back
 // and the call returns [ErrReplicas]. It narrows, and does not close, the window in
-// which a failover forgets a lock. The timeout is part of every acquisition and
-// must be shorter than a third of the lease and than the client's ReadTimeout.
+// which a failover forgets a lock. The timeout is part of every acquisition.
+//
+// n is at least 1; timeout is at least 1 ms and less than a third of the lease of
+// [WithLease]. Anything else is [ErrInvalidOption]. The timeout must also be shorter than
+// go-redis' ReadTimeout, which is not checked.
 func WithReplicaAcks(n int, timeout time.Duration) Option {
 	return func(c *config) error {
 		c.replicas, c.ackWithin = n, timeout
@@ -126,8 +132,8 @@ const (
 // or getHoldCount) may see an owner that has released the lock a moment ago; the Client's own
 // IsHeld and HoldCount bring it in line first.
 //
-// A release that hands the lock over so returns nil without Redis having been asked: what Redis had
-// forgotten by then the next holder finds out, at its first renewal or release.
+// A release that hands the lock over so returns nil without Redis having been asked, also if Redis
+// had forgotten the lock by then: that the next holder finds out, at its first renewal or release.
 //
 // A hand-off is confirmed all the same when the lock has fencing, when either hold has a
 // fixed lease, when replicas are asked, and when less than a third of the lease is left. The turns
@@ -171,6 +177,12 @@ type LockOption func(*Lock)
 // token. All clients that share the lock must use the option, Redisson's ones as
 // RFencedLock. Tokens rise as long as the counter in Redis survives or Redis' clock
 // does not go back; they leave gaps.
+//
+// A token is about the microseconds since 1970, so it needs 64 bits: a column BIGINT NOT NULL
+// DEFAULT 0 for one. The resource refuses by the condition of the write, which then changes 0
+// rows: take that for an error, not for success.
+//
+// The counter has no TTL: each name that was ever fenced leaves one small key in Redis for ever.
 func WithFencing() LockOption {
 	return func(l *Lock) { l.fencing = true }
 }
@@ -178,9 +190,10 @@ func WithFencing() LockOption {
 // AcquireOption configures one [Lock.Acquire].
 type AcquireOption func(*request) error
 
-// WithWait limits how long Acquire waits; at the limit it returns
-// [ErrNotAcquired]. 0 or less is a single attempt. Without it the wait lasts until
-// ctx ends.
+// WithWait limits how long Acquire waits; at the limit it returns [ErrNotAcquired], also while
+// Redis is silent. 0 or less is one attempt, whose command is repeated, if it was refused or not
+// answered, for up to 2 s; on a silent Redis it lasts as long as go-redis' ReadTimeout, by
+// default 5 s, unless ctx ends first. Without the option the wait lasts as that of [Lock.Lock].
 func WithWait(limit time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.limited, r.wait = true, limit

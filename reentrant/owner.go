@@ -32,9 +32,10 @@ func ofRedlatch(field string) bool {
 
 type ownerKey struct{}
 
-// WithOwner returns a ctx whose owner is the given one instead of the calling
-// goroutine, for work that changes goroutine: an order, a request, a job. Whoever
-// has the ctx acts as the owner: re-enters its locks and releases them. Owners of
+// WithOwner returns a ctx whose owner is the given one, instead of that in ctx or the calling
+// goroutine: for work that changes goroutine (an order, a request, a job), and to keep
+// goroutines apart that share the ctx of a [Hold]. Whoever has the ctx acts as the owner, for
+// every lock: re-enters its locks and releases them. Owners of
 // different Clients are different even if they have the same name, and an owner
 // named here is never equal to a goroutine.
 //
@@ -48,10 +49,10 @@ func WithOwner(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, explicitOwner(owner))
 }
 
-// BindOwner returns a ctx that carries its owner, and the owner: the one that ctx has
-// already, or else the calling goroutine, which with this ctx acts through other
-// goroutines. It is for code that does one owner's work on several goroutines and
-// waits for them, as package multilock does. The error is [ErrInvalidOwner].
+// BindOwner is for package multilock; programs do not need it. It returns a ctx that carries
+// its owner, and the owner: the one that ctx has already, or else the calling goroutine,
+// which with this ctx acts through other goroutines. It is for code that does one owner's
+// work on several goroutines and waits for them. The error is [ErrInvalidOwner].
 func BindOwner(ctx context.Context) (bound context.Context, owner string, err error) {
 	owner, err = ownerOf(ctx)
 	if err != nil {

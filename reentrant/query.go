@@ -68,21 +68,27 @@ func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
 }
 
 // IsLocked reports whether anybody holds the lock, as Redis' master knows it. It may
-// have changed by the time the answer is used. Like the other queries it sends one
-// command, and waits for the answer until ctx ends.
+// have changed by the time the answer is used.
+//
+// Like the other queries it sends one command, and waits for the answer until ctx ends, or its
+// own retries do: none begins later than 2 s after the first try, and each may take go-redis'
+// ReadTimeout. The error is then that of ctx, with its cause, or of Redis; [ErrForeignKey] if
+// the key is no lock, [ErrClosed] if the Client is closed. With [WriteBehind] the Client's field
+// in Redis is brought in line first.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
 	state, err := l.inspect(ctx)
 	return state.Held, err
 }
 
-// IsHeld reports whether the calling owner holds the lock, as Redis knows it.
+// IsHeld reports whether the calling owner holds the lock, as Redis knows it. It waits and
+// fails as [Lock.IsLocked] does.
 func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
 	state, err := l.inspect(ctx)
 	return state.Count > 0, err
 }
 
 // HoldCount returns how often the calling owner holds the lock, as Redis knows it;
-// 0 if it does not.
+// 0 if it does not. It waits and fails as [Lock.IsLocked] does.
 func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 	state, err := l.inspect(ctx)
 	return state.Count, err
@@ -90,17 +96,20 @@ func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 
 // TTL returns the time until the lock expires in Redis unless it is renewed,
 // whoever holds it; 0 when it is free, and a negative value when the key has no
-// TTL, as somebody other than a lock's client may have left it.
+// TTL, as somebody other than a lock's client may have left it. It waits and fails as
+// [Lock.IsLocked] does.
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	state, err := l.inspect(ctx)
 	return state.TTL, err
 }
 
 // ForceUnlock frees the lock whoever holds it, wakes a waiter, and reports whether
-// anybody held it. It is for operators: the holder goes on working until it finds
-// out, at its next renewal or unlock, that it has lost the lock. If no answer comes
-// the lock may have been freed or may still be, whoever holds it by then. If the answer to
-// a first try was lost it may report false though that try has freed the lock.
+// anybody held it. It is for operators: a holder of another Client goes on working until it
+// finds out, at its next renewal or release, that it has lost the lock; one of this Client is
+// told at once. It waits and fails as [Lock.IsLocked] does. After an error the lock may have
+// been freed, or may still be, whoever holds it by then. If the reply to a first try was lost
+// it may report false though that try has freed the lock; a holder of this Client is told
+// in any case.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
 	var robbed *holding // our own, held when the command was sent

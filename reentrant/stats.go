@@ -2,25 +2,27 @@ package reentrant
 
 import "sync/atomic"
 
-// Stats is what a [Client] has done since it was made, and what it holds now.
+// Stats is what a [Client] has done since it was made, and what it holds now. The locks that
+// [Client.Check] takes are counted too.
 type Stats struct {
-	Held          int // locks held now, nested holds counted once
-	Waiting       int // calls waiting now
+	Held          int // locks held or being released now, nested holds counted once
+	Waiting       int // calls that wait for a lock now, those that are asking Redis included
 	Subscriptions int // channels subscribed now, those of the last second included
 
-	Acquired      uint64 // new holds, hand-offs included
+	Acquired      uint64 // locks granted, hand-offs included, nested holds not
 	HandedOver    uint64 // hand-offs within the Client
 	Renewals      uint64 // renewals that Redis confirmed, one a lock
-	RenewFailures uint64 // renewals that failed, one a lock; each was tried again
-	Losses        uint64
+	RenewFailures uint64 // renewals that failed, one a lock and try; tried again while the lease lasts
+	Losses        uint64 // locks lost, each once, also if a release or a nested call found it
 	WakeUps       WakeUps
 }
 
-// WakeUps counts why waiters tried again.
+// WakeUps counts why waiters tried again. Of the callers that wait for a lock in one Client only
+// the first tries, so a herd of waiters does not count as many.
 type WakeUps struct {
 	Message    uint64 // a release woke this client
 	TTL        uint64 // the holder's lease was over
-	Poll       uint64 // the bounded poll: no message came
+	Poll       uint64 // the bounded poll: no message came, for 1 s at first, later for 5 s
 	Subscribed uint64 // the subscription was confirmed, or renewed
 }
 

@@ -9,7 +9,7 @@ import (
 // for the renewals in flight, whose ctx ends at once. Leases still watched are
 // not reported lost and keep their place, so that Remove still returns true for
 // them. Close may be called again, and waits again. It returns nil when no
-// goroutine is left, else an error that wraps ctx's cause.
+// goroutine is left, otherwise an error that wraps ctx's cause ([context.Cause]).
 func (w *Watchdog) Close(ctx context.Context) error {
 	w.mu.Lock()
 	if !w.closed {

@@ -18,8 +18,11 @@ const root = "../.."
 var imports = map[string]string{
 	"context":   "context",
 	"errors":    "errors",
+	"expvar":    "expvar",
 	"http":      "net/http",
 	"log":       "log",
+	"logging":   "github.com/redis/go-redis/v9/logging",
+	"miniredis": "github.com/alicebob/miniredis/v2",
 	"multilock": "github.com/redlatch/redlatch/multilock",
 	"os":        "os",
 	"redis":     "github.com/redis/go-redis/v9",
@@ -45,8 +48,14 @@ type block struct {
 // String is where the block is.
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// program reports whether the block is a whole program. Otherwise it is a fragment.
+// program reports whether the block is a whole program.
 func (b block) program() bool { return strings.HasPrefix(b.code, "package main\n") }
+
+// test reports whether the block is a file of tests. What is neither that nor a program is a
+// fragment.
+func (b block) test() bool { return testClause.MatchString(b.code) }
+
+var testClause = regexp.MustCompile(`^package \w+_test\n`)
 
 // connects reports whether the block shows how to connect: it ends in reentrant.New.
 func (b block) connects() bool { return strings.Contains(b.code, "return reentrant.New(") }
@@ -72,12 +81,12 @@ func blocks(t *testing.T) (found []block) {
 	return found
 }
 
-// source is the block as a file of package main. The compiler's errors name the document.
+// source is the block as a file of its own. The compiler's errors name the document.
 // A fragment registers itself under the block's name, since the compiler does not look
 // into a function without one. It is a scope of its own, so that it may declare a name
 // that is a parameter's.
 func (b block) source() string {
-	if b.program() {
+	if b.program() || b.test() {
 		return fmt.Sprintf("//line %v\n%s", b, b.code)
 	}
 	result := "error"
@@ -87,7 +96,7 @@ func (b block) source() string {
 	var file strings.Builder
 	file.WriteString("package main\n\nimport (\n")
 	for _, name := range sortedKeys(imports) {
-		if regexp.MustCompile(`\b` + name + `\.`).MatchString(parameters + result + b.code) {
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(parameters + " " + result + "\n" + b.code) {
 			fmt.Fprintf(&file, "\t%s %q\n", name, imports[name])
 		}
 	}

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestCode compiles every block of Go code in the documents and runs it: a block with a
-// package clause as a program, any other as the body of a function. The addresses in it
+// TestCode compiles every block of Go code in the documents and runs it: a block of
+// package main as a program, one of a package whose name ends in _test as tests, any other
+// as the body of a function. The addresses in it
 // are replaced by those of servers that the test starts.
 func TestCode(t *testing.T) {
 	found := blocks(t)
@@ -24,8 +25,11 @@ func TestCode(t *testing.T) {
 	for i, b := range found {
 		t.Run(b.String(), func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), filepath.Join(bin, "fragments"), b.String())
-			if b.program() {
+			switch {
+			case b.program():
 				command = exec.CommandContext(t.Context(), filepath.Join(bin, programName(i)))
+			case b.test():
+				command = exec.CommandContext(t.Context(), filepath.Join(bin, programName(i)), "-test.v")
 			}
 			command.Env = append(os.Environ(),
 				"DOCS_SERVERS="+strings.Join(s.standalone, " "), "SSL_CERT_FILE="+s.authority)
@@ -33,8 +37,11 @@ func TestCode(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
+			if b.test() && !strings.Contains(string(out), "--- PASS: ") {
+				t.Errorf("nothing was tested:\n%s", out)
+			}
 			// Code that says it settles something has to come to it.
-			settles := strings.Contains(b.code, "settle") && !b.connects()
+			settles := strings.Contains(b.code, "settle") && !b.connects() && !b.test()
 			if settles && !strings.Contains(string(out), "settled") || strings.Contains(string(out), "settled 0") && settles {
 				t.Errorf("nothing was settled:\n%s", out)
 			}
@@ -44,7 +51,7 @@ func TestCode(t *testing.T) {
 
 func programName(i int) string { return fmt.Sprintf("program%d", i) }
 
-// build builds the programs, and one of all fragments, and returns their directory.
+// build builds the programs and tests, and one program of all fragments, and returns their directory.
 func build(t *testing.T, s *servers, found []block) string {
 	t.Helper()
 	dir, err := filepath.Abs(".")
@@ -67,12 +74,17 @@ func build(t *testing.T, s *servers, found []block) string {
 	}
 	lay("fragments", "main.go", string(frame))
 	packages := []string{"./fragments"}
+	var tests []string
 	for i, b := range found {
 		b.code = s.instead(b)
-		if b.program() {
+		switch {
+		case b.program():
 			lay(programName(i), "main.go", b.source())
 			packages = append(packages, "./"+programName(i))
-		} else {
+		case b.test():
+			lay(programName(i), "doc_test.go", b.source())
+			tests = append(tests, programName(i))
+		default:
 			lay("fragments", fmt.Sprintf("fragment%d.go", i), b.source())
 		}
 	}
@@ -85,9 +97,14 @@ func build(t *testing.T, s *servers, found []block) string {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	args := append([]string{"build", "-buildvcs=false", "-o", bin, "-overlay", file}, packages...)
-	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	compile := func(args ...string) {
+		if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	compile(append([]string{"build", "-buildvcs=false", "-o", bin, "-overlay", file}, packages...)...)
+	for _, name := range tests {
+		compile("test", "-c", "-vet=off", "-buildvcs=false", "-o", filepath.Join(bin, name), "-overlay", file, "./"+name)
 	}
 	return bin
 }
