@@ -1,8 +1,9 @@
 // Package multilock makes one lock of several: of one name on separate Redis servers, to
 // outlive the loss of a server, or of several names, to have them all or none.
 //
-// A [MultiLock] has the methods of a [reentrant.Lock]: Lock, LockLease, TryLock, Unlock,
-// Acquire, Do. The owner is the same too, the one in ctx or else the calling goroutine,
+// A [MultiLock] has these methods of a [reentrant.Lock]: Lock, LockLease, TryLock, Unlock,
+// Acquire, Do. Who holds it, and for how long, is asked of its members, and ForceUnlock is
+// theirs too. The owner is the same, the one in ctx or else the calling goroutine,
 // and is the owner of every member: who holds the MultiLock may also lock a member.
 // Nested locking works, and a MultiLock can be a member of another.
 //
@@ -30,12 +31,13 @@
 // that anybody may have had before ([WithLongestLease]). Conversely, a server's answer
 // is trusted for no longer than that lease, so a holder that is cut off has given a
 // restarted server up by the time that others count it. A server with another run_id
-// than before is treated as if it had just been started, whatever its uptime.
+// than this MultiLock has seen before is treated as if it had just been started, whatever
+// its uptime, now and later.
 //
 // # How a call gets the lock
 //
-// In rounds (gather.go, round.go). A round makes a single attempt on every member in parallel,
-// each within the members' limit. When enough are held, or cannot be any more, the rest
+// In rounds (gather.go, round.go, take.go). A round makes a single attempt on every member in
+// parallel, each within the members' limit. When enough are held, or cannot be any more, the rest
 // is given a moment and is then left alone. Attempts that were not answered are undone
 // by the members' Clients, in the background, until Redis confirms it or the lease has
 // passed.
@@ -56,6 +58,13 @@
 //
 // Redisson's MultiLock takes its members in the order of arguments and waits with some
 // in hand; where the orders are opposite, its limit or our patience ends that.
+//
+// The canonical order goes by what the redis clients call their servers. go-redis calls
+// every Sentinel group "FailoverClient": locks of one name on several of them, like
+// any whose addresses are written alike, come in the order of the arguments. Give them in
+// the same order everywhere. Otherwise patience has to end the waits of callers for each
+// other, and a contended lock of all changes hands a few times a second only, in uneven
+// turns. They exclude each other all the same.
 //
 // Between rounds without a busy member (too many failed, or are in quarantine) nothing
 // is held, and the pause is random.

@@ -39,6 +39,13 @@ var errSlow = fmt.Errorf("%w: decided without it", ErrNoAnswer)
 // errTooLate: so much of the lease had passed that nothing was left of it.
 var errTooLate = errors.New("redlatch: the lease ended before enough members were held")
 
+// Why a member that is held is not trusted any more, if nothing else is known: the process
+// may have been stopped.
+var (
+	errLeaseEnded = errors.New("redlatch: the lease ended")
+	errUnproven   = errors.New("redlatch: too long ago that the server said who it is")
+)
+
 // MemberError is what one member has to say.
 type MemberError struct {
 	Name   string // of the lock
@@ -88,11 +95,11 @@ func (e *NotAcquiredError) Busy() bool { return e.Err == nil && e.busy }
 // LostError is [reentrant.ErrLost], and also whatever the members' errors are.
 type LostError struct {
 	Name     string
-	Owner    string
-	Valid    int // members that could still be trusted
+	Owner    string // without a Client's ID, which is another one at each member
+	Valid    int    // members that could still be trusted
 	Need, Of int
 	Held     time.Duration  // from the grant to the loss
-	Members  []*MemberError // those that were lost or never held
+	Members  []*MemberError // those that were lost or never held, or could not be trusted any more
 }
 
 func (e *LostError) Error() string {

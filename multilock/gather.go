@@ -17,12 +17,14 @@ const maxFailures = 3
 // in parallel, and waits on one of them in between (wait.go). It belongs to the calling
 // goroutine.
 type gathering struct {
-	l     *MultiLock
-	ctx   context.Context // the caller's with its owner; ends at the limit of the wait too
-	terms reentrant.Terms
-	outer *Hold // of the same owner, if the call is nested
-	began time.Time
-	grips []grip // in canonical order
+	l      *MultiLock
+	caller context.Context // the caller's with its owner
+	ctx    context.Context // ends at the limit of the wait too
+	terms  reentrant.Terms
+	use    use
+	outer  *Hold // of the same owner, if the call is nested
+	began  time.Time
+	grips  []grip // in canonical order
 
 	failures    int       // rounds in a row that too many members failed
 	failingFrom time.Time // the first of them
@@ -33,17 +35,15 @@ type gathering struct {
 var errLimit = errors.New("limit of the wait")
 
 // acquire takes the lock for the owner of ctx.
-func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms) (*Hold, error) {
-	return l.acquireFor(ctx, terms, false)
-}
-
-// acquireFor is acquire for a hold whose ctx, if it is to last, does not end with ctx.
-func (l *MultiLock) acquireFor(ctx context.Context, terms reentrant.Terms, lasting bool) (*Hold, error) {
+func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use) (*Hold, error) {
 	ctx, owner, err := reentrant.BindOwner(ctx)
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{l: l, ctx: ctx, terms: terms, began: time.Now(), grips: make([]grip, len(l.members))}
+	g := &gathering{
+		l: l, caller: ctx, ctx: ctx, terms: terms, use: use,
+		began: time.Now(), grips: make([]grip, len(l.members)),
+	}
 	for i, m := range l.members {
 		g.grips[i].m = m
 	}
@@ -53,7 +53,7 @@ func (l *MultiLock) acquireFor(ctx context.Context, terms reentrant.Terms, lasti
 		g.ctx = limited
 	}
 	g.outer = l.innermost(owner)
-	h, err := g.run(ctx, owner, lasting)
+	h, err := g.run(owner)
 	if lost := g.outer.loss(); lost != nil {
 		// Whoever is inside a hold believes to have held the lock all along.
 		if h != nil {
@@ -65,7 +65,7 @@ func (l *MultiLock) acquireFor(ctx context.Context, terms reentrant.Terms, lasti
 }
 
 // run tries until there is a hold, or an error.
-func (g *gathering) run(ctx context.Context, owner string, lasting bool) (*Hold, error) {
+func (g *gathering) run(owner string) (*Hold, error) {
 	if g.ctx.Err() != nil {
 		return nil, g.failure(ended(g.ctx))
 	}
@@ -82,10 +82,10 @@ func (g *gathering) run(ctx context.Context, owner string, lasting bool) (*Hold,
 			return nil, err
 		case !complete:
 			continue
-		case ctx.Err() != nil:
-			return nil, g.end(ended(ctx))
+		case g.caller.Err() != nil:
+			return nil, g.end(ended(g.caller))
 		}
-		if h := g.l.newHold(ctx, owner, lasting, g); h != nil {
+		if h := g.newHold(owner); h != nil {
 			return h, nil
 		}
 		g.giveBack(g.all())
@@ -102,7 +102,7 @@ func (g *gathering) run(ctx context.Context, owner string, lasting bool) (*Hold,
 // waiting, which may itself complete the hold.
 func (g *gathering) next() (complete bool, err error) {
 	failed := g.where(func(x *grip) bool { return x.failed() })
-	doomed := g.where(func(x *grip) bool { return hopeless(x.err) })
+	doomed := g.where(func(x *grip) bool { return !x.busy() && hopeless(x.err) })
 	spare := len(g.grips) - g.l.need
 	switch {
 	case g.ctx.Err() != nil:

@@ -1,9 +1,9 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,10 +13,11 @@ import (
 
 // grip is what an attempt or a hold has of one member.
 type grip struct {
-	m      *member
-	tenure reentrant.Tenure // nil while the member is not held
-	proof  proof            // with tenure
-	err    error            // why the member is not held, if it was asked for
+	m        *member
+	tenure   reentrant.Tenure // nil while the member is not held
+	proof    proof            // with tenure
+	unproven error            // why there is no newer proof, if one was asked for
+	err      error            // why the member is not held, if it was asked for
 }
 
 func (g *grip) held() bool { return g.tenure != nil }
@@ -27,16 +28,18 @@ func (g *grip) ended() bool { return g.held() && g.tenure.Context().Err() != nil
 // drop forgets a member that was held, and returns what is to be released.
 func (g *grip) drop(err error) reentrant.Tenure {
 	t := g.tenure
-	g.tenure, g.proof, g.err = nil, proof{}, err
+	g.tenure, g.proof, g.unproven, g.err = nil, proof{}, nil, err
 	return t
 }
 
 // busy reports that the member is another owner's.
 func (g *grip) busy() bool { return !g.held() && isBusy(g.err) }
 
+// isBusy asks the error itself. What it wraps may be the word of one member of a member,
+// or what was once said in a hold that is lost.
 func isBusy(err error) bool {
-	var b interface{ Busy() bool }
-	return errors.As(err, &b) && b.Busy()
+	b, says := err.(interface{ Busy() bool })
+	return says && b.Busy()
 }
 
 // failed reports that asking again at once is of no use, and that nobody who would
@@ -117,82 +120,41 @@ func (l *MultiLock) valid(grips []grip) (n int) {
 // arguments. A hold on a member may end at any instant, so one that has ended and was
 // not dropped yet is among them.
 func memberErrors(grips []grip) []*MemberError {
+	return collect(grips, (*grip).failure)
+}
+
+// lossErrors are memberErrors and those of members that are held but not trusted any
+// more: a silent server ends the trust without a word.
+func (l *MultiLock) lossErrors(grips []grip) []*MemberError {
+	return collect(grips, func(g *grip) error {
+		if err := g.failure(); err != nil || !g.held() || !watchdog.Passed(g.trust(l.cfg.longest)) {
+			return err
+		}
+		if watchdog.Passed(g.tenure.ValidUntil()) {
+			return errLeaseEnded
+		}
+		return cmp.Or(g.unproven, errUnproven)
+	})
+}
+
+// failure says why a member is not held, nil if it is or was not asked for.
+func (g *grip) failure() error {
+	switch {
+	case g.ended():
+		return context.Cause(g.tenure.Context())
+	case g.held():
+		return nil
+	}
+	return g.err
+}
+
+func collect(grips []grip, of func(*grip) error) []*MemberError {
 	byIndex := make([]*MemberError, len(grips))
 	for i := range grips {
 		g := &grips[i]
-		err := g.err
-		if g.ended() {
-			err = context.Cause(g.tenure.Context())
-		} else if g.held() {
-			continue
-		}
-		if err != nil {
+		if err := of(g); err != nil {
 			byIndex[g.m.index] = &MemberError{Name: g.m.Name(), Server: g.m.server, Err: err}
 		}
 	}
 	return slices.DeleteFunc(byIndex, func(e *MemberError) bool { return e == nil })
-}
-
-// single turns terms into those of a single attempt.
-func single(t reentrant.Terms) reentrant.Terms {
-	t.Limited, t.Wait = true, 0
-	return t
-}
-
-// take takes one member and has its server prove itself. A single attempt, and the
-// proof, are given the members' limit. When it returns, the member is held with a
-// proof, or is free or on its way to be freed.
-func (l *MultiLock) take(ctx context.Context, m *member, terms reentrant.Terms) grip {
-	g := grip{m: m}
-	if l.cfg.prove {
-		if g.err = m.quarantined(); g.err != nil {
-			return g
-		}
-	}
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if terms.Limited {
-		limited, cancel = context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
-	}
-	defer cancel()
-	asked := time.Now()
-	tenure, err := m.Take(limited, terms)
-	if err != nil {
-		g.err = l.explain(limited, err)
-		m.noteSilence(g.err)
-		return g
-	}
-	if terms.Limited {
-		defer func() { m.notePace(time.Since(asked)) }()
-	}
-	p, err := l.prove(ctx, m)
-	if err != nil {
-		l.giveBack(ctx, tenure)
-		g.err = err
-		return g
-	}
-	g.tenure, g.proof = tenure, p
-	return g
-}
-
-// explain tells a member that was silent from one that was left alone, and from one whose
-// caller left.
-func (l *MultiLock) explain(limited context.Context, err error) error {
-	switch cause := context.Cause(limited); {
-	case isBusy(err), hopeless(err):
-		return err
-	case errors.Is(cause, errSilent):
-		return fmt.Errorf("%w, at most %v", ErrNoAnswer, l.cfg.limit)
-	case errors.Is(cause, errDecided):
-		return errSlow
-	}
-	return err
-}
-
-// giveBack frees a member whose hold is not wanted. What is not confirmed within the
-// members' limit goes on in the background, as a matter of the member's Client. So it
-// does at once if ctx has ended.
-func (l *MultiLock) giveBack(ctx context.Context, t reentrant.Tenure) {
-	ctx, cancel := context.WithTimeout(ctx, l.cfg.limit)
-	defer cancel()
-	_ = t.Release(ctx)
 }

@@ -15,6 +15,7 @@ import (
 type Hold struct {
 	l      *MultiLock
 	owner  string
+	use    use
 	since  time.Time // the grant
 	fixed  time.Time // when it ends; zero: it is renewed
 	ctx    context.Context
@@ -46,11 +47,21 @@ const (
 	lost
 )
 
+// use is who releases a hold.
+type use int
+
+const (
+	forUnlock use = iota // whoever calls [MultiLock.Unlock]
+	forHold              // the caller of [MultiLock.Acquire], who has it as a value
+	forOuter             // the hold of another MultiLock. Its ctx does not end with the call's
+)
+
 // newHold makes a hold of what was gathered and starts its keeper. It returns nil if
 // there is no time left to hold it for.
-func (l *MultiLock) newHold(ctx context.Context, owner string, lasting bool, g *gathering) *Hold {
+func (g *gathering) newHold(owner string) *Hold {
+	l, ctx := g.l, g.caller
 	h := &Hold{
-		l: l, owner: owner, since: time.Now(),
+		l: l, owner: owner, use: g.use, since: time.Now(),
 		base:    context.WithoutCancel(ctx),
 		lost:    make(chan struct{}),
 		stop:    make(chan struct{}),
@@ -65,7 +76,7 @@ func (l *MultiLock) newHold(ctx context.Context, owner string, lasting bool, g *
 	if g.terms.Lease != 0 {
 		h.fixed = l.leased(h.grips)
 	}
-	if lasting {
+	if h.use == forOuter {
 		ctx = h.base
 	}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
@@ -79,10 +90,16 @@ func (l *MultiLock) newHold(ctx context.Context, owner string, lasting bool, g *
 	return h
 }
 
-// Context returns a ctx made from the one that was given to Acquire. It carries the
-// owner: whoever locks the same MultiLock, or a member, with it re-enters. It ends when
-// that one ends, or with the cause (context.Cause) [reentrant.ErrLost] when the lock is
-// lost, [reentrant.ErrReleased] when this hold is released.
+// Context returns a ctx made from the one that was given to Acquire. It ends when that
+// one ends, or with the cause (context.Cause) [reentrant.ErrLost] when the lock is lost,
+// [reentrant.ErrReleased] when this hold is released. When a member's Client is closed
+// that member is lost; the loss of the lock, if it comes of that, is also
+// [reentrant.ErrClosed].
+//
+// It carries the owner: whoever locks the same MultiLock, or a member, with it re-enters.
+// The owner is the same for every lock, not only for those of this name: goroutines that
+// share the ctx are one owner, and no lock keeps them apart. Give each an owner of its
+// own ([reentrant.WithOwner]) for the locks that are to do so.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Lost returns a channel that is closed when the lock is lost: a member of a lock that

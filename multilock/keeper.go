@@ -21,7 +21,8 @@ func (h *Hold) keep() {
 	hear := func(n news) {
 		working--
 		if unwanted := h.apply(n); unwanted != nil {
-			freeing.Go(func() { h.l.giveBack(h.base, unwanted) })
+			// It ends with ctx at the latest, like all that the keeper waits for.
+			freeing.Go(func() { h.l.giveBack(ctx, unwanted) })
 		}
 	}
 	defer func() {
@@ -109,7 +110,7 @@ func (h *Hold) lose() {
 	h.err = &LostError{
 		Name: h.l.name, Owner: h.owner,
 		Valid: h.l.valid(h.grips), Need: h.l.need, Of: len(h.grips),
-		Held: now.Sub(h.since), Members: memberErrors(h.grips),
+		Held: now.Sub(h.since), Members: h.l.lossErrors(h.grips),
 	}
 	h.cancel(h.err)
 	close(h.lost) // last: whoever hears it finds the cause in the ctx

@@ -19,19 +19,24 @@ type member struct {
 	first  int    // of its parts, among those of all arguments
 	parts  int    // how many it has
 	server string // address for messages
-	place  place  // in the canonical order
+	place  place  // what the canonical order goes by
+	rank   int    // in the canonical order
 
-	mu     sync.Mutex
-	runs   string        // the servers' run ids as last seen; guarded by mu
-	ready  time.Time     // not to be counted before; guarded by mu
-	pace   time.Duration // how long the last grant took; guarded by mu
-	silent bool          // the last attempt was not answered in time; guarded by mu
+	mu       sync.Mutex
+	runs     string        // the servers' run ids as last seen; guarded by mu
+	replaced bool          // there were others before; guarded by mu
+	ready    time.Time     // not to be counted before; guarded by mu
+	pace     time.Duration // how long the last grant took; guarded by mu
+	silent   bool          // the last attempt was not answered in time; guarded by mu
 }
 
 // place orders members alike in every process that calls their servers by the same
 // addresses, whatever the order of arguments. The order decides on which busy member a
 // call waits, and what it may keep meanwhile. It goes by a hash so that the load of
 // waiting, for many locks on the same servers, is spread over these.
+//
+// Members of one name with addresses that are alike have the same place: go-redis calls
+// every Sentinel group "FailoverClient". They come in the order of the arguments.
 type place struct {
 	hash        uint64
 	key, server string
@@ -82,6 +87,9 @@ func newMembers(locks []Locker) ([]*member, error) {
 		members[i] = m
 	}
 	slices.SortStableFunc(members, func(a, b *member) int { return a.place.compare(b.place) })
+	for rank, m := range members {
+		m.rank = rank
+	}
 	return members, nil
 }
 

@@ -39,21 +39,24 @@ type MultiLock struct {
 }
 
 // New makes a MultiLock that is held when every member is held. It does no I/O. No
-// member, and the same member twice, is [ErrMembers].
+// member, and the same member twice, is [ErrMembers]. A member whose name is invalid shows
+// at the first use, which returns [reentrant.ErrInvalidName].
 func New(locks ...Locker) (*MultiLock, error) { return NewWith(locks) }
 
 // NewQuorum makes a MultiLock that is held when more than half of its members are:
 // Redlock, for independent servers, best five of them. It does no I/O. No member, and
 // the same member twice, is [ErrMembers]; that two members are locks of one name on
-// one server may show only at the first use.
+// one server may show only at the first use, as an invalid name does.
 func NewQuorum(locks ...Locker) (*MultiLock, error) { return NewQuorumWith(locks) }
 
-// NewWith is [New] with options.
+// NewWith is [New] with options: [WithMemberLimit]. Any other, and a value that is not
+// allowed, is [reentrant.ErrInvalidOption].
 func NewWith(locks []Locker, opts ...Option) (*MultiLock, error) {
 	return build(locks, len(locks), false, opts)
 }
 
-// NewQuorumWith is [NewQuorum] with options.
+// NewQuorumWith is [NewQuorum] with options: [WithMemberLimit], [WithLongestLease],
+// [WithoutQuarantine]. A value that is not allowed is [reentrant.ErrInvalidOption].
 func NewQuorumWith(locks []Locker, opts ...Option) (*MultiLock, error) {
 	return build(locks, len(locks)/2+1, true, opts)
 }
@@ -94,7 +97,7 @@ func (l *MultiLock) Name() string { return l.name }
 // An owner that holds the lock enters it again: one [MultiLock.Unlock] for each Lock.
 // If that finds the lock lost, the error is [reentrant.ErrLost].
 func (l *MultiLock) Lock(ctx context.Context) error {
-	_, err := l.acquire(ctx, reentrant.Terms{})
+	_, err := l.acquire(ctx, reentrant.Terms{}, forUnlock)
 	return err
 }
 
@@ -105,15 +108,19 @@ func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.acquire(ctx, terms)
+	_, err = l.acquire(ctx, terms, forUnlock)
 	return err
 }
 
 // TryLock is Lock with a limit on the wait, which holds also while servers are silent;
-// wait 0 or less is a single attempt, as long as the members' limit ([WithMemberLimit]).
-// With lease 0 the hold is renewed, otherwise it has that fixed lease. It returns false
-// and no error when so many members were another owner's that the rest was not enough;
-// and false and an error when other reasons were needed to explain it.
+// wait 0 or less is a single attempt, which silent servers can make three times as long
+// as the members' limit ([WithMemberLimit]): for the grant, for their word about who they
+// are, and for giving back what is not enough. With lease 0 the hold is renewed,
+// otherwise it has that fixed lease.
+//
+// It returns false and no error when so many members were another owner's that the rest
+// was not enough; and false and an error when other reasons were needed to explain it,
+// silence at the limit among them.
 func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
 	if lease != 0 {
@@ -123,16 +130,16 @@ func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (boo
 	if err != nil {
 		return false, err
 	}
-	_, err = l.acquire(ctx, terms)
-	var busy *NotAcquiredError
-	if errors.As(err, &busy) && busy.Busy() {
+	_, err = l.acquire(ctx, terms, forUnlock)
+	if isBusy(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Unlock releases the owner's last hold on this MultiLock: all its members, also after
-// an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has no
+// Unlock releases the owner's last hold on this MultiLock that was made by Lock,
+// LockLease or TryLock, whatever came after it; if there is none, the last of all. All
+// its members are released, also after an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has no
 // hold, and [reentrant.ErrLost] if it has lost it. It waits for the members'
 // confirmations until ctx ends; a quorum waits for a majority, and a moment for the
 // rest. If those that are needed do not come the error is a [ReleaseError].
@@ -156,7 +163,7 @@ func (l *MultiLock) Acquire(ctx context.Context, opts ...reentrant.AcquireOption
 	if err != nil {
 		return nil, err
 	}
-	return l.acquire(ctx, terms)
+	return l.acquire(ctx, terms, forHold)
 }
 
 // releaseWithin bounds releases for which there is no caller's ctx: the one after
@@ -165,8 +172,9 @@ const releaseWithin = 5 * time.Second
 
 // Do acquires the lock, calls fn with the hold's ctx and releases the lock, also when
 // fn panics. It returns the error of the acquisition, or fn's error joined with that
-// of the release: a nil error means that fn succeeded and held the lock to the end.
-// The release is not ended by ctx; it is given 5 s.
+// of the release: a nil error means that fn succeeded and held the lock to the end. If
+// the lock is lost meanwhile fn's ctx ends, and the error is [reentrant.ErrLost],
+// whatever fn returns. The release is not ended by ctx; it is given 5 s.
 func (l *MultiLock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	hold, err := l.Acquire(ctx)
 	if err != nil {

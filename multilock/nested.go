@@ -36,7 +36,8 @@ func (m *multiMember) Lease() (longest time.Duration) {
 func (m *multiMember) Delay() time.Duration { return 3 * m.cfg.limit }
 
 // Servers returns those of all members. A quorum has none: it survives that one of
-// them forgets, and sees to it.
+// them forgets, and sees to it. Without its quarantine it does not, so an outer quorum
+// has to ask all of its servers, and counts it only while all of them answer.
 func (m *multiMember) Servers(ctx context.Context) ([]reentrant.Server, error) {
 	if m.quorum && m.cfg.prove {
 		return nil, nil
@@ -56,7 +57,7 @@ func (m *multiMember) Servers(ctx context.Context) ([]reentrant.Server, error) {
 }
 
 func (m *multiMember) Take(ctx context.Context, terms reentrant.Terms) (reentrant.Tenure, error) {
-	h, err := (*MultiLock)(m).acquireFor(ctx, terms, true)
+	h, err := (*MultiLock)(m).acquire(ctx, terms, forOuter)
 	if err != nil {
 		return nil, err
 	}

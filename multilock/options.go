@@ -24,11 +24,12 @@ type config struct {
 	tick    time.Duration // between two rounds of upkeep
 }
 
-// WithMemberLimit limits how long one member may take to answer in an attempt. A
-// member that takes longer counts as failed, and is freed in the background. It should
-// be far below the lease and well above the slowest answer of a sound server. The
-// default is a tenth of the shortest lease of the members, at most 1 s, and more for
-// members that wait for replicas.
+// WithMemberLimit limits how long one member may take for each answer in an attempt: to
+// grant the lock, and in a quorum to say who its server is. A member that takes longer
+// counts as failed, and is freed in the background. The limit is at least 1 ms and below
+// the shortest lease of the members. It should be far below that and well above the
+// slowest answer of a sound server. The default is a tenth of that lease, at most 1 s,
+// and more for members that wait for replicas.
 func WithMemberLimit(limit time.Duration) Option {
 	return func(c *config) error {
 		c.limit = limit
@@ -64,6 +65,9 @@ func WithLongestLease(lease time.Duration) Option {
 // It is for the first deployment, when all servers are new, nobody can hold a lock and
 // nobody wants to wait for one lease; for servers that keep every write over a restart
 // (appendfsync always); and for servers that do not answer INFO. Take it out again.
+//
+// In a quorum that is a member of another one it makes that other ask all servers of this
+// one, which then does not survive a server of its own any more.
 func WithoutQuarantine() Option {
 	return func(c *config) error {
 		if !c.quorum {

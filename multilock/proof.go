@@ -25,24 +25,23 @@ type proof struct {
 // two instants that are cut to whole seconds.
 const uptimeError = time.Second
 
-// prove asks the member's servers who they are. The error is [ErrQuarantined] if they
-// are too young, or others than before and so of unknown history.
+// prove asks the member's servers who they are, within the members' limit, at which ctx
+// ends. The error is [ErrQuarantined] if they are too young, or others than before and so
+// of unknown history.
 func (l *MultiLock) prove(ctx context.Context, m *member) (proof, error) {
 	if !l.cfg.prove {
 		return proof{forever: true}, nil
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
-	defer cancel()
 	asked := time.Now()
-	servers, err := m.Servers(limited)
+	servers, err := m.Servers(ctx)
 	if err != nil {
-		return proof{}, l.explain(limited, err)
+		return proof{}, l.explain(ctx, err)
 	}
 	if len(servers) == 0 {
 		return proof{forever: true}, nil
 	}
 	now := time.Now()
-	ready := now
+	ready := now // by what the servers say of themselves
 	var runs []string
 	for _, s := range servers {
 		runs = append(runs, s.RunID)
@@ -52,15 +51,18 @@ func (l *MultiLock) prove(ctx context.Context, m *member) (proof, error) {
 	p := proof{runs: strings.Join(runs, " "), asked: asked}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch m.runs {
-	case p.runs:
+	switch {
+	case m.runs == "":
+	case m.runs != p.runs:
+		// Another server altogether may be as old as it likes.
+		m.replaced = true
+		ready = now.Add(l.cfg.quarantine())
+	case m.replaced:
+		ready = m.ready // its age tells no more now than when it was first seen
+	default:
 		// Every answer gives an instant at which it was running already, and the
 		// first that it was asked is one too: the earliest counts.
 		ready = earliest(ready, m.ready)
-	case "":
-	default:
-		// Another server altogether may be as old as it likes.
-		ready = latest(ready, now.Add(l.cfg.quarantine()))
 	}
 	m.runs, m.ready = p.runs, ready
 	if now.Before(m.ready) {
@@ -70,7 +72,10 @@ func (l *MultiLock) prove(ctx context.Context, m *member) (proof, error) {
 }
 
 // quarantined returns the error of a member that is known not to be counted yet.
-func (m *member) quarantined() error {
+func (l *MultiLock) quarantined(m *member) error {
+	if !l.cfg.prove {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left := time.Until(m.ready); left > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// Release releases this hold, as [MultiLock.Unlock] does with the last one, and from
+// Release releases this hold, as [MultiLock.Unlock] does with that of a Lock, and from
 // any goroutine. A second call returns [reentrant.ErrNotHeld].
 func (h *Hold) Release(ctx context.Context) error {
 	h.l.forget(h)
@@ -112,74 +112,4 @@ func ended(ctx context.Context) error {
 		return cause
 	}
 	return errors.Join(ctx.Err(), cause)
-}
-
-// maxLost bounds how many lost holds a MultiLock remembers so that their Unlock can
-// answer [reentrant.ErrLost]. The oldest are forgotten first: callers that let fixed
-// leases run out and never unlock must not cost memory for ever.
-const maxLost = 1024
-
-// remember puts a hold on its owner's record.
-func (l *MultiLock) remember(h *Hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holds[h.owner] = append(l.holds[h.owner], h)
-}
-
-// rememberLost notes that a hold on the record is lost.
-func (l *MultiLock) rememberLost(h *Hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !slices.Contains(l.holds[h.owner], h) || slices.Contains(l.lost, h) {
-		return
-	}
-	l.lost = append(l.lost, h)
-	if len(l.lost) > maxLost {
-		l.drop(l.lost[0])
-	}
-}
-
-// forget takes a hold off the record.
-func (l *MultiLock) forget(h *Hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.drop(h)
-}
-
-// pop takes the owner's innermost hold off the record, nil if there is none.
-func (l *MultiLock) pop(owner string) *Hold {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	holds := l.holds[owner]
-	if len(holds) == 0 {
-		return nil
-	}
-	h := holds[len(holds)-1]
-	l.drop(h)
-	return h
-}
-
-// drop takes a hold off both lists. The caller has mu.
-func (l *MultiLock) drop(h *Hold) {
-	same := func(other *Hold) bool { return other == h }
-	l.lost = slices.DeleteFunc(l.lost, same)
-	rest := slices.DeleteFunc(l.holds[h.owner], same)
-	if len(rest) == 0 {
-		delete(l.holds, h.owner)
-		return
-	}
-	l.holds[h.owner] = rest
-}
-
-// innermost is the hold that a call of the owner is nested in, nil if there is none.
-func (l *MultiLock) innermost(owner string) *Hold {
-	l.mu.Lock()
-	holds := slices.Clone(l.holds[owner])
-	l.mu.Unlock()
-	for _, h := range slices.Backward(holds) {
-		if h.loss() == nil {
-			return h
-		}
-	}
-	return nil
 }

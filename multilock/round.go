@@ -27,8 +27,8 @@ func (g *gathering) round(except *member) (complete bool) {
 			continue
 		}
 		asked[x.m] = true
-		m, terms := x.m, single(g.terms)
-		go func() { results <- result{i, g.l.take(ctx, m, terms)} }() // ends with ctx at the latest
+		m := x.m
+		go func() { results <- result{i, g.l.attempt(ctx, m, g.terms.Lease)} }() // ends with ctx at the latest
 	}
 	var enough <-chan time.Time
 	for len(asked) > 0 {

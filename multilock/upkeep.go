@@ -32,11 +32,10 @@ func (h *Hold) firstUpkeep() time.Duration {
 func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	terms := single(reentrant.Terms{})
-	ending := false
+	lease, ending := time.Duration(0), false
 	if !h.fixed.IsZero() {
-		terms.Lease = time.Until(h.fixed) // it must not outlast the rest
-		ending = terms.Lease <= h.l.cfg.limit
+		lease = time.Until(h.fixed) // it must not outlast the rest
+		ending = lease <= h.l.cfg.limit
 	}
 	for i := range h.grips {
 		x := h.grips[i]
@@ -46,7 +45,7 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
 			go func() { found <- news{h.l.verify(ctx, x), i, x.tenure} }() // the keeper waits for it
 		case !x.held() && !ending:
 			n++
-			go func() { found <- news{h.l.take(ctx, x.m, terms), i, nil} }() // the keeper waits for it
+			go func() { found <- news{h.l.attempt(ctx, x.m, lease), i, nil} }() // the keeper waits for it
 		}
 	}
 	return n
@@ -56,7 +55,10 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
 // replaced is not trusted any more, even if it knows the lock. One that does not
 // answer is asked again; it is trusted for as long as its last answer allows.
 func (l *MultiLock) verify(ctx context.Context, x grip) grip {
-	p, err := l.prove(ctx, x.m)
+	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
+	defer cancel()
+	p, err := l.prove(limited, x.m)
+	x.unproven = err
 	switch {
 	case p.runs != "" && p.runs != x.proof.runs:
 		if err == nil {
@@ -79,7 +81,7 @@ func (h *Hold) apply(n news) (unwanted reentrant.Tenure) {
 	case x.tenure != n.before:
 		return nil // it was verified, and is lost meanwhile
 	case n.before != nil && n.held():
-		x.proof = n.proof
+		x.proof, x.unproven = n.proof, n.unproven
 	case n.before != nil:
 		return x.drop(n.err)
 	case !n.held():

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/redlatch/redlatch/reentrant"
 )
 
 // maxPatience is the most that passes between two attempts of a waiting quorum on the
@@ -27,15 +25,14 @@ const maxPatience = 5 * time.Second
 // others. waitFor returns whether that has made a hold.
 func (g *gathering) waitFor(busy *grip) (complete bool, err error) {
 	g.giveBack(g.where(func(x *grip) bool {
-		return g.terms.Lease != 0 || x.m.place.compare(busy.m.place) >= 0
+		return g.terms.Lease != 0 || x.m.rank >= busy.m.rank
 	}))
 
-	ctx, cancel := context.WithCancel(g.ctx)
+	ctx, cancel := context.WithCancel(g.caller)
 	defer cancel()
-	terms := reentrant.Terms{Lease: g.terms.Lease}
 	granted := make(chan grip, 1)
 	m := busy.m
-	go func() { granted <- g.l.take(ctx, m, terms) }() // ends with ctx, and is waited for below
+	go func() { granted <- g.await(ctx, m) }() // ends with ctx or the limit, and is waited for below
 
 	patience := g.l.patience()
 	timer := time.NewTimer(g.bounded(patience))
@@ -63,17 +60,26 @@ func (g *gathering) waitFor(busy *grip) (complete bool, err error) {
 
 // waited notes what came of the wait for a member.
 func (g *gathering) waited(busy *grip, x grip) error {
-	if g.ctx.Err() != nil {
-		if x.held() {
-			*busy = x // to be given back with the rest
+	if x.held() || g.caller.Err() == nil {
+		*busy = x // otherwise the caller has left, and what was said before tells more
+	}
+	if !busy.held() && !busy.busy() && !g.l.quorum {
+		// It is not known to be another's any more. What the others said is as old as the
+		// wait: without it the call would end at its limit as if the lock were busy,
+		// whatever has become of the servers. A quorum has asked the others meanwhile.
+		for i := range g.grips {
+			if other := &g.grips[i]; other != busy && !other.held() {
+				other.err = nil
+			}
 		}
+	}
+	switch {
+	case x.held() && g.caller.Err() == nil:
+		return nil // also at the limit: it may have been the last that was missing
+	case g.ctx.Err() != nil:
 		return g.end(ended(g.ctx))
 	}
-	*busy = x
-	if !x.held() {
-		return g.pause(g.someTime()) // it is in trouble, and must not make the call spin
-	}
-	return nil
+	return g.pause(g.someTime()) // it is in trouble, and must not make the call spin
 }
 
 // bounded leaves a call with a limit the time for one more attempt.

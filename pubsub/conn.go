@@ -48,10 +48,11 @@ type conn struct {
 // batch is one SUBSCRIBE or UNSUBSCRIBE, or in a cluster one SSUBSCRIBE or
 // SUNSUBSCRIBE, whose channels must be in one slot.
 type batch struct {
-	command  func(ps *redis.PubSub, ctx context.Context, channels ...string) error
-	channels []string
-	slot     int
-	left     int // answers to come
+	command   func(ps *redis.PubSub, ctx context.Context, channels ...string) error
+	subscribe bool
+	channels  []string
+	slot      int
+	left      int // answers to come, those for the last channels
 }
 
 // newConn prepares a connection that has w to do first.
@@ -69,18 +70,20 @@ func newConn(l *line, w work) *conn {
 // queue adds w to the outbox, what somebody waits for first.
 func (c *conn) queue(w work) {
 	if c.line.sharded() {
-		c.add((*redis.PubSub).SSubscribe, bySlot(w.subscribe))
-		c.add((*redis.PubSub).SUnsubscribe, bySlot(w.unsubscribe))
+		c.add(batch{command: (*redis.PubSub).SSubscribe, subscribe: true}, bySlot(w.subscribe))
+		c.add(batch{command: (*redis.PubSub).SUnsubscribe}, bySlot(w.unsubscribe))
 	} else {
-		c.add((*redis.PubSub).Subscribe, [][]string{w.subscribe})
-		c.add((*redis.PubSub).Unsubscribe, [][]string{w.unsubscribe})
+		c.add(batch{command: (*redis.PubSub).Subscribe, subscribe: true}, [][]string{w.subscribe})
+		c.add(batch{command: (*redis.PubSub).Unsubscribe}, [][]string{w.unsubscribe})
 	}
 }
 
-func (c *conn) add(command func(*redis.PubSub, context.Context, ...string) error, groups [][]string) {
+func (c *conn) add(like batch, groups [][]string) {
 	for _, group := range groups {
 		for channels := range slices.Chunk(group, maxBatch) {
-			c.outbox = append(c.outbox, &batch{command, channels, slotOf(channels[0]), len(channels)})
+			b := like
+			b.channels, b.slot, b.left = channels, slotOf(channels[0]), len(channels)
+			c.outbox = append(c.outbox, &b)
 		}
 	}
 }

@@ -109,10 +109,10 @@
 // Twice, or without having been asked: the connection is not in the state that
 // was believed, so it is replaced. go-redis reconnects a PubSub behind its
 // user's back in some cases, and that is how it is noticed. A sunsubscribe is
-// different: a node may send it at any time. It answers an SUNSUBSCRIBE if there is
-// one, ends the subscription if there is one, and else says nothing new. If both
-// cross, the node's MOVED for the SUNSUBSCRIBE finds it answered already, and says
-// nothing new either.
+// different: a node may send it at any time. It answers an SUNSUBSCRIBE if Redis, which
+// answers in order, has answered all that was sent before that; otherwise it ends the
+// subscription if there is one, and else says nothing new. If both cross, the node's
+// MOVED for the SUNSUBSCRIBE may find it answered already, and says nothing new either.
 //
 // Never: go-redis does not notice a half-open connection. After
 // Config.PingInterval of silence the manager sends a PING, and when nothing at

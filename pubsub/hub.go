@@ -86,8 +86,10 @@ type Hub struct {
 	plain  *line   // for SUBSCRIBE
 	router *router // for SSUBSCRIBE; nil if that is never used
 
-	mu     sync.Mutex
-	closed bool // guarded by mu
+	mu      sync.Mutex
+	closed  bool          // guarded by mu
+	calling int           // calls of Listen that call their listener themselves; guarded by mu
+	called  chan struct{} // made by Close while there are such calls, closed when there are none; guarded by mu
 }
 
 // NewHub returns a Hub that subscribes through rdb, which stays the caller's
@@ -120,7 +122,7 @@ func (h *Hub) Channels() int {
 }
 
 // Close closes the connections, stops the goroutines and waits for them until
-// ctx ends; it then returns ctx's error, and they end by themselves once the
+// ctx ends; it then returns ctx's cause, and they end by themselves once the
 // I/O they are in returns. No listener is called after Close has returned nil.
 // Close may be called again, to wait again. It must not be called from a
 // listener.
@@ -131,22 +133,37 @@ func (h *Hub) Close(ctx context.Context) error {
 	if h.router != nil {
 		stopped = h.router.stopped // it waits for the lines
 	}
+	if h.calling > 0 && h.called == nil {
+		h.called = make(chan struct{})
+	}
+	called := h.called
 	h.mu.Unlock()
 	h.cancel()
 
-	if stopped == nil {
+	for _, over := range []<-chan struct{}{stopped, called} {
+		if err := await(ctx, over); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits until a channel is closed; nil counts as closed. An end that has come counts
+// also after ctx's.
+func await(ctx context.Context, over <-chan struct{}) error {
+	if over == nil {
 		return nil
 	}
 	select {
-	case <-stopped:
+	case <-over:
 		return nil
 	default:
 	}
 	select {
-	case <-stopped:
+	case <-over:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 

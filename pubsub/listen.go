@@ -78,15 +78,28 @@ func (h *Hub) Listen(channel string, l Listener) *Subscription {
 	}
 	work := len(line.registry.pending) > 0
 	h.startLocked(line)
+	if confirmed {
+		h.calling++
+	}
 	h.mu.Unlock()
 
 	if work {
 		line.poke()
 	}
 	if confirmed {
+		defer h.done()
 		l(Event{Kind: Subscribed, Channel: channel})
 	}
 	return s
+}
+
+// done lets Close go on when the last listener that Listen itself calls was called.
+func (h *Hub) done() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.calling--; h.calling == 0 && h.called != nil {
+		close(h.called)
+	}
 }
 
 // Confirmed reports whether Redis has confirmed the channel on the present

@@ -73,7 +73,7 @@ func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
 	h, r := c.line.hub, &c.line.registry
 	subscribed := sub.Kind == "subscribe" || sub.Kind == "ssubscribe"
 	h.mu.Lock()
-	if c.line.sharded() && !subscribed && !r.unsubscribing(sub.Channel) {
+	if c.line.sharded() && !subscribed && !c.unsubscribes(sub.Channel) {
 		c.line.dropped(sub.Channel)
 		h.mu.Unlock()
 		return calls, nil
@@ -90,6 +90,18 @@ func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
 		c.line.poke()
 	}
 	return calls, nil
+}
+
+// unsubscribes reports whether a sunsubscribe is the answer to an SUNSUBSCRIBE of the
+// channel. Redis answers in order: if that is not what comes next, nobody has asked for
+// it, even if an SUNSUBSCRIBE of the channel is on its way behind others, whose answers
+// must not be taken for given. The caller has Hub.mu.
+func (c *conn) unsubscribes(channel string) bool {
+	if len(c.flight) == 0 {
+		return false
+	}
+	b := c.flight[0]
+	return !b.subscribe && b.channels[len(b.channels)-b.left] == channel
 }
 
 // landed counts an answer to the first batch in flight. The caller has Hub.mu.

@@ -160,13 +160,6 @@ func (r *registry) admit(name string, listeners []*Subscription) *channel {
 	return ch
 }
 
-// unsubscribing reports whether the answer to an SUNSUBSCRIBE of the channel is
-// awaited.
-func (r *registry) unsubscribing(name string) bool {
-	ch := r.channels[name]
-	return ch != nil && ch.awaited && !ch.sent
-}
-
 // refused takes note that Redis has refused a command, so that none of its channels
 // is subscribed by it.
 func (r *registry) refused(names []string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 )
 
 // Member is what a lock over several servers needs of each lock that it is made of;
-// package multilock makes such locks. [Lock.Member] gives that of a Lock.
+// package multilock makes such locks. [Lock.Member] gives that of a Lock. This type and those
+// that it names are for package multilock; programs do not need them.
 type Member interface {
 	// Name returns the lock's name.
 	Name() string
@@ -34,33 +36,34 @@ type Member interface {
 
 	// Take takes the member for the owner of ctx as [Lock.Acquire] does. It returns
 	// soon after ctx has ended, whatever Redis does, and gives back what is granted
-	// later. The Tenure does not end with ctx. An error with a method Busy() bool
-	// that returns true says that the member was another owner's.
+	// later. The Tenure does not end with ctx. An error that itself, and not one that
+	// it wraps, has a method Busy() bool which returns true says that the member was
+	// another owner's.
 	Take(ctx context.Context, terms Terms) (Tenure, error)
 }
 
-// Part names one lock on one server. Two parts of the same Client and Key are the same
+// Part names one lock on one server, for package multilock. Two parts of the same Client and Key are the same
 // lock; of the same Key and Server as well, if their addresses are written alike.
 type Part struct {
-	Server string // its address, or addresses, as the redis client has it
+	Server string // its address as the redis client has it; a cluster's addresses, sorted
 	Key    string // in Redis
 	Client string // the Client's ID
 }
 
-// Server is a Redis server as it describes itself.
+// Server is a Redis server as it describes itself, for package multilock.
 type Server struct {
 	RunID  string        // another one after each start
 	Uptime time.Duration // since the start, to about a second
 }
 
-// Terms are those on which a lock is taken.
+// Terms are the options of one acquisition, as values, for package multilock.
 type Terms struct {
 	Limited bool          // Wait is the limit
 	Wait    time.Duration // 0 or less: a single attempt
 	Lease   time.Duration // never renewed; 0: renewed, with the Client's lease
 }
 
-// TermsOf returns the terms that the options stand for, or their error.
+// TermsOf returns the terms that the options stand for, or their error, for package multilock.
 func TermsOf(opts ...AcquireOption) (Terms, error) {
 	var r request
 	for _, opt := range opts {
@@ -85,7 +88,7 @@ func (t Terms) options() (opts []AcquireOption) {
 	return opts
 }
 
-// Tenure is a hold on a [Member].
+// Tenure is a hold on a [Member], for package multilock.
 type Tenure interface {
 	Context() context.Context // ends with the hold, for the cause of its end
 	ValidUntil() time.Time
@@ -95,10 +98,12 @@ type Tenure interface {
 }
 
 // Busy reports that the lock was another owner's, which Redis or this Client itself
-// said, and that nothing else stood in the way.
+// said, and that nothing else stood in the way. It is for package multilock; programs
+// look whether Err is nil.
 func (e *NotAcquiredError) Busy() bool { return e.Err == nil }
 
-// Member returns the lock as a part of a lock over several servers.
+// Member returns the lock as a part of a lock over several servers, for package
+// multilock. Programs pass the Lock itself.
 func (l *Lock) Member() Member {
 	return &lockMember{Lock: l, asking: make(chan struct{}, maxAsking)}
 }
@@ -214,13 +219,15 @@ type question struct {
 // NoRetry implements [redis.Cmder].
 func (question) NoRetry() bool { return true }
 
-// address is where a redis client connects, for people to read.
+// address is where a redis client connects.
 func address(rdb redis.UniversalClient) string {
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		return rdb.Options().Addr
 	case *redis.ClusterClient:
-		return strings.Join(rdb.Options().Addrs, ",")
+		// Sorted: the nodes to begin with may be named in any order, and the canonical
+		// order of package multilock goes by this.
+		return strings.Join(slices.Sorted(slices.Values(rdb.Options().Addrs)), ",")
 	default:
 		return fmt.Sprint(rdb)
 	}
