@@ -84,10 +84,12 @@ func (l *aclLife) giveUp(ctx context.Context, rival *reentrant.Lock) {
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		l.must("wait", err)
 	}
-	if !l.whole {
+	if l.whole {
+		redistest.Eventually(l.t, 10*time.Second, "it is taken out of the registry", func() bool { return !l.isRegistered() })
 		return
 	}
-	redistest.Eventually(l.t, 10*time.Second, "it is taken out of the registry", func() bool { return !l.isRegistered() })
+	// Who may not take it out, or has not yet, would seem to wait already the next time.
+	l.server().Do(l.t, "ZREM", l.registry(), l.b.ID())
 }
 
 // until waits until a client waits and, if it is the other one, can be woken, or until its call
@@ -123,8 +125,10 @@ func (l *aclLife) unsubscribe(ctx context.Context) (end func()) {
 }
 
 func (l *aclLife) isRegistered() bool {
-	return l.server().Do(l.t, "ZSCORE", "redlatch_waiters:{lock:"+l.name+"}", l.b.ID()) != nil
+	return l.server().Do(l.t, "ZSCORE", l.registry(), l.b.ID()) != nil
 }
+
+func (l *aclLife) registry() string { return "redlatch_waiters:{lock:" + l.name + "}" }
 
 // renew waits until the lock is renewed or lost; that is known already of whoever cannot
 // even enter it again.
