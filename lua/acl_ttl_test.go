@@ -22,7 +22,7 @@ func TestFault33NoKeyWithoutTTL(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		for _, without := range missing {
-			rules := []any{"~*", "&*", "+@all"}
+			rules := []string{"~*", "&*", "+@all"}
 			for _, command := range without {
 				rules = append(rules, "-"+command)
 			}

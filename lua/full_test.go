@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -20,7 +18,7 @@ func (r *rig) full(t *testing.T) {
 
 func wantFull(t *testing.T, what string, err error) {
 	t.Helper()
-	if !redis.HasErrorPrefix(err, "OOM") || lua.Unknown(err) {
+	if !hasCode(t, err, "OOM") || lua.Unknown(err) {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

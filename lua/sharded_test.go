@@ -3,6 +3,7 @@ package lua_test
 import (
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -30,6 +31,7 @@ func listenSharded(t *testing.T, r *rig, channels ...string) *subscription {
 }
 
 func TestShardedReleaseYieldsToStrangers(t *testing.T) {
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
@@ -52,6 +54,7 @@ func TestShardedReleaseYieldsToStrangers(t *testing.T) {
 }
 
 func TestShardedReleaseSkipsTheDead(t *testing.T) {
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
@@ -72,7 +75,7 @@ func TestShardedReleaseSkipsTheDead(t *testing.T) {
 func TestShardedRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
-		if r.real != nil {
+		if r.real != nil && redistest.AtLeast(t, "7.0") {
 			a = r.as(t, "a", "~*", "&*", "+@all", "-pubsub|shardnumsub")
 		}
 		b, c := r.client("b"), r.client("c")

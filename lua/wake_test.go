@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -127,6 +128,7 @@ func TestReleaseUncounted(t *testing.T) {
 }
 
 func TestReleaseShardedPublish(t *testing.T) {
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")

@@ -96,6 +96,7 @@ func connections(t *testing.T, n *redistest.Server) int {
 // One cluster for all, as a cluster takes two seconds to form.
 func TestCluster(t *testing.T) {
 	t.Parallel()
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	cluster := redistest.StartCluster(t, 3)
 	for _, test := range []struct {
 		name string
@@ -115,6 +116,7 @@ func TestCluster(t *testing.T) {
 
 func TestClusterWithReplica(t *testing.T) {
 	t.Parallel()
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	cluster := redistest.StartCluster(t, 3) // two must be left to elect a master
 	replica := cluster.AddReplica(t, cluster.Nodes[0])
 	failover(t, cluster, replica)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/pubsub"
 )
 
@@ -179,6 +180,7 @@ func TestFault52RedisDropsASlowSubscriber(t *testing.T) {
 }
 
 func TestRedisRefuses(t *testing.T) {
+	redistest.Needs(t, "6.2", "ACL rules for channels")
 	addr, admin := startRedis(t)
 	ctx := t.Context()
 	acl := func(rules ...any) {

@@ -77,7 +77,7 @@ func TestFault21BusyScript(t *testing.T) {
 	t.Parallel()
 	const lease = 3 * time.Second
 	r := newFaultRig(t)
-	r.Do(t, "CONFIG", "SET", "busy-reply-threshold", "10")
+	r.Do(t, "CONFIG", "SET", "lua-time-limit", "10")
 	x := newTroubled(t, r, lease)
 	loop := make(chan error, 1)
 	go func() { loop <- r.Admin().Do(t.Context(), "EVAL", "while true do end", "0").Err() }()
@@ -106,7 +106,7 @@ func TestFault21ClientPause(t *testing.T) {
 	const lease, pause = 3 * time.Second, 1900 * time.Millisecond
 	x := newTroubled(t, newFaultRig(t), lease)
 	sent, since := x.sent(), time.Now()
-	x.Do(t, "CLIENT", "PAUSE", pause.Milliseconds(), "ALL")
+	x.Do(t, "CLIENT", "PAUSE", pause.Milliseconds()) // all of them
 	ok, err := x.holder.NewLock("another").TryLock(owner(t.Context(), "me"), 100*time.Millisecond, 0)
 	if ok {
 		t.Error("TryLock took a lock of a server that did not answer")

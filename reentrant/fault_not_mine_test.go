@@ -13,7 +13,7 @@ import (
 // bytesOf is the lock as Redis has it: what RESTORE would take, and when it expires.
 func bytesOf(t *testing.T, s *redistest.Server, name string) [2]any {
 	t.Helper()
-	return [2]any{s.Do(t, "DUMP", name), s.Do(t, "PEXPIRETIME", name)}
+	return [2]any{s.Do(t, "DUMP", name), s.ExpiresAt(t, name)}
 }
 
 // Whoever unlocks what is not, or no longer, his is told which of the two, and the

@@ -3,7 +3,6 @@ package reentrant_test
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -27,23 +26,19 @@ func TestFault03PowerLoss(t *testing.T) {
 	before, err := mine.Acquire(me)
 	okay(t, err)
 	okay(t, before.Release(me))
-	files, err := filepath.Glob(filepath.Join(s.Dir, "appendonlydir", "*.incr.aof"))
-	okay(t, err)
-	if len(files) != 1 {
-		t.Fatalf("append-only files %v", files)
-	}
-	onDisk, err := os.Stat(files[0])
+	_, file := s.AOF(t)
+	onDisk, err := os.Stat(file)
 	okay(t, err)
 
 	hold, err := mine.Acquire(me)
 	okay(t, err)
 	s.Kill()
-	all, err := os.Stat(files[0])
+	all, err := os.Stat(file)
 	okay(t, err)
 	if all.Size() < onDisk.Size()+100 {
 		t.Fatalf("%d bytes were written for an acquire", all.Size()-onDisk.Size())
 	}
-	okay(t, os.Truncate(files[0], onDisk.Size()+40))
+	okay(t, os.Truncate(file, onDisk.Size()+40))
 	s.Restart()
 	if got := heldOn(t, s, "l"); len(got) > 0 {
 		t.Fatalf("the lock is on the disk: %v", got)

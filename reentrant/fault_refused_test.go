@@ -89,6 +89,7 @@ func TestFault30FullRedis(t *testing.T) {
 // rate, and comes right when they are back. Unlock is refused too, which says until when
 // the lock stays.
 func TestFault25NoReplicas(t *testing.T) {
+	redistest.Needs(t, "6.2.7", "a check of min-replicas-to-write in scripts")
 	t.Parallel()
 	s := redistest.Start(t)
 	c, d := faultClient(t, s.Client(t)), faultClient(t, s.Client(t))
@@ -136,6 +137,7 @@ func TestFault25NoReplicas(t *testing.T) {
 // Row 25. Renewals are refused until the lease is over: the holder is told, the key ends
 // with its lease, and a fixed lease that nobody has to renew is kept.
 func TestFault25NoReplicasForALease(t *testing.T) {
+	redistest.Needs(t, "6.2.7", "a check of min-replicas-to-write in scripts")
 	t.Parallel()
 	s := redistest.Start(t)
 	c := faultClient(t, s.Client(t), reentrant.WithLease(2*time.Second))
@@ -162,7 +164,7 @@ func TestFault25NoReplicasForALease(t *testing.T) {
 func TestFault21BusyIsReported(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	s.Do(t, "CONFIG", "SET", "busy-reply-threshold", "10")
+	s.Do(t, "CONFIG", "SET", "lua-time-limit", "10")
 	c := faultClient(t, s.Client(t), reentrant.WithLease(1500*time.Millisecond))
 	d := faultClient(t, s.Client(t))
 	l, me := c.NewLock("l"), owner(t.Context(), "me")

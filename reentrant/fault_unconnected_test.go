@@ -78,7 +78,7 @@ func TestFault37MaxClients(t *testing.T) {
 func TestFault37WrongPassword(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t)
-	r.Do(t, "ACL", "SETUSER", "app", "on", ">right", "~*", "&*", "+@all")
+	r.SetUser(t, "app", "on", ">right", "~*", "&*", "+@all")
 	c := faultClient(t, r.through(t, func(o *redis.Options) { o.Username, o.Password = "app", "wrong" }))
 	l, me, since := c.NewLock("l"), owner(t.Context(), "me"), time.Now()
 	said := func(what string, err error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/redistest"
-	"github.com/redlatch/redlatch/internal/redistest/loopback"
 	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -60,12 +59,9 @@ func TestTLS(t *testing.T) {
 		wholeLife(t, s, client(), client())
 	})
 	t.Run("cluster", func(t *testing.T) {
-		bus, err := loopback.Claim()
-		okay(t, err)
-		t.Cleanup(bus.Release)
-		addr, opt := authority.WithTLS(t, "tls-cluster yes", "cluster-enabled yes", fmt.Sprint("cluster-port ", bus.Number))
+		addr, opt := authority.WithTLS(t, "tls-cluster yes", "cluster-enabled yes")
 		s := redistest.Start(t, opt)
-		s.Do(t, "CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+		s.AddSlots(t, 0, 16383)
 		redistest.Eventually(t, 20*time.Second, "the cluster is whole", func() bool {
 			return strings.Contains(s.Do(t, "CLUSTER", "INFO").(string), "cluster_state:ok")
 		})

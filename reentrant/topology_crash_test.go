@@ -49,6 +49,7 @@ func confirmedAfterMove(t *testing.T, cluster *redistest.Cluster) {
 // Row 27: a slot that no node has takes the whole cluster down, by default. Nobody hammers
 // it meanwhile, no hold is given up, and all go on when it is back.
 func slotUncovered(t *testing.T, cluster *redistest.Cluster) {
+	redistest.Needs(t, "6.2", "statistics of commands that were refused")
 	holder, waiter := newClient(t, cluster.Client(t)), newClient(t, cluster.Client(t))
 	node := cluster.Nodes[2]
 	names := inSlotsOf(t, cluster, node, 2)

@@ -51,7 +51,7 @@ func newArena(t testing.TB, seed uint64) *arena {
 	t.Helper()
 	a := &arena{
 		tb: t, seed: seed, log: history.New(), highest: make(map[string]int64),
-		server: redistest.Start(t, redistest.WithAOF(), redistest.WithConfig("busy-reply-threshold 50")),
+		server: redistest.Start(t, redistest.WithAOF(), redistest.WithConfig("lua-time-limit 50")),
 		always: t.Context(),
 		kept:   make(map[*faultproxy.RuleHandle]bool),
 	}

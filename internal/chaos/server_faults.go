@@ -2,9 +2,9 @@ package chaos
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 const ms = time.Millisecond
@@ -48,9 +48,7 @@ func restart(r *round, s strike) {
 // a lock that is held.
 func forget(r *round, s strike) {
 	r.server.Kill()
-	if err := os.RemoveAll(filepath.Join(r.server.Dir, "appendonlydir")); err != nil {
-		r.tb.Errorf("chaos: %v", err)
-	}
+	r.server.RemoveAOF()
 	r.wait(s.lasts)
 	r.server.Restart()
 }
@@ -83,8 +81,11 @@ func command(args ...any) func(*round, strike) {
 }
 
 func clientPause(r *round, s strike) {
-	mode := []string{"WRITE", "ALL"}[s.seed%2]
-	r.admin("CLIENT", "PAUSE", s.lasts.Milliseconds(), mode)
+	args := []any{"CLIENT", "PAUSE", s.lasts.Milliseconds()}
+	if s.seed%2 == 0 && redistest.AtLeast(r.tb, "6.2") { // before, all are paused
+		args = append(args, "WRITE")
+	}
+	r.admin(args...)
 	r.sit(s.lasts + 10*ms) // nothing can end it but time
 }
 

@@ -19,6 +19,7 @@ import (
 // TestPermissions uses locks as the users of SECURITY.md, whole and with each of their
 // permissions left out, on a single server.
 func TestPermissions(t *testing.T) {
+	redistest.Needs(t, "7.0", "users without channels, and ACL LOG with subcommands")
 	t.Parallel()
 	rules := readRules(t, "user", "server")
 	happens := degrades(t)

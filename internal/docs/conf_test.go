@@ -10,6 +10,7 @@ import (
 
 // TestServerSettings starts a server with the settings of SECURITY.md.
 func TestServerSettings(t *testing.T) {
+	redistest.Needs(t, "6.0", "TLS")
 	t.Parallel()
 	blocks := regexp.MustCompile("(?ms)^```conf\n(.*?)^```$").FindAllStringSubmatch(read(t, "SECURITY.md"), -1)
 	if len(blocks) != 1 {

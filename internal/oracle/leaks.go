@@ -46,6 +46,9 @@ func Channels(ctx context.Context, rdb redis.Cmdable) (found []Violation, err er
 		return nil, fmt.Errorf("oracle: PUBSUB CHANNELS: %w", err)
 	}
 	sharded, err := rdb.PubSubShardChannels(ctx, "*").Result()
+	if redis.HasErrorPrefix(err, "Unknown subcommand") {
+		sharded, err = nil, nil // before Redis 7.0 there are none
+	}
 	if err != nil {
 		return nil, fmt.Errorf("oracle: PUBSUB SHARDCHANNELS: %w", err)
 	}

@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -48,11 +49,12 @@ func TestChannels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	rdb := s.Client(t)
-	for _, subscribe := range []func() *redis.PubSub{
-		func() *redis.PubSub { return rdb.Subscribe(t.Context(), "c") },
-		func() *redis.PubSub { return rdb.SSubscribe(t.Context(), "c") },
-	} {
-		sub := subscribe()
+	ways := []func(context.Context, ...string) *redis.PubSub{rdb.Subscribe}
+	if redistest.AtLeast(t, "7.0") {
+		ways = append(ways, rdb.SSubscribe)
+	}
+	for _, subscribe := range ways {
+		sub := subscribe(t.Context(), "c")
 		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,16 +1,16 @@
 package redistest
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlatch/redlatch/internal/redistest/loopback"
 )
 
 const clusterSlots = 16384
+
+// busOffset is from a node's port to that of its bus. Before Redis 7.0 there is no other.
+const busOffset = 10_000
 
 // Cluster is a Redis Cluster of masters without replicas. Node i of n has the
 // slots from i*16384/n on, until a test moves them.
@@ -26,13 +26,12 @@ func StartCluster(t testing.TB, masters int) *Cluster {
 	c := &Cluster{}
 	for i := range masters {
 		c.addNode(t)
-		c.Nodes[i].Do(t, "CLUSTER", "ADDSLOTSRANGE",
-			i*clusterSlots/masters, (i+1)*clusterSlots/masters-1)
+		c.Nodes[i].AddSlots(t, i*clusterSlots/masters, (i+1)*clusterSlots/masters-1)
 		// Nodes that meet with equal epochs take a while to settle who yields.
 		c.Nodes[i].Do(t, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
 	}
 	for _, n := range c.Nodes[1:] {
-		c.Nodes[0].Do(t, "CLUSTER", "MEET", "127.0.0.1", n.port.Number, n.busPort)
+		c.Nodes[0].Do(t, "CLUSTER", "MEET", "127.0.0.1", n.port.Number)
 	}
 	for _, n := range c.Nodes {
 		Eventually(t, topologyTimeout, "the cluster is whole", func() bool {
@@ -45,21 +44,28 @@ func StartCluster(t testing.TB, masters int) *Cluster {
 	return c
 }
 
+// asClusterNode makes redis-server a node, without slots and alone.
+func asClusterNode(c *config) {
+	c.clusterNode = true
+	c.lines = append(c.lines, "cluster-enabled yes")
+}
+
 func (c *Cluster) addNode(t testing.TB) {
 	t.Helper()
-	bus, err := loopback.Claim()
-	if err != nil {
-		t.Fatalf("redistest: %v", err)
-	}
-	t.Cleanup(bus.Release)
-	n := Start(t, WithConfig(
-		"cluster-enabled yes",
-		"cluster-node-timeout 2000",
-		fmt.Sprintf("cluster-port %d", bus.Number),
-	))
-	n.busPort = bus.Number
+	n := Start(t, asClusterNode, WithConfig("cluster-node-timeout 2000"))
 	c.Nodes = append(c.Nodes, n)
 	c.Addrs = append(c.Addrs, n.Addr())
+}
+
+// AddSlots gives a node of a cluster slots that nobody has. One by one, since ranges came
+// with Redis 7.0.
+func (s *Server) AddSlots(t testing.TB, first, last int) {
+	t.Helper()
+	args := []any{"CLUSTER", "ADDSLOTS"}
+	for slot := first; slot <= last; slot++ {
+		args = append(args, slot)
+	}
+	s.Do(t, args...)
 }
 
 // Client returns a cluster client, which is closed with the test.

@@ -7,6 +7,9 @@
 // testing/synctest bubble, where leases of minutes pass in milliseconds.
 // [StartSentinel] and [StartCluster] put several real servers together.
 //
+// The server is the redis-server in PATH: Redis from 5.0 on, or Valkey. What an older one
+// lacks is skipped by [Needs], and where versions differ a test asks [AtLeast].
+//
 // Whatever a function here starts ends with the test that asked for it, by the
 // handle it was started with, and at the latest when the test process dies.
 package redistest

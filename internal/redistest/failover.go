@@ -15,7 +15,7 @@ func (c *Cluster) AddReplica(t testing.TB, master *Server) *Server {
 	c.addNode(t)
 	replica := c.Nodes[len(c.Nodes)-1]
 	for _, n := range others { // all of them, since gossip takes its time
-		replica.Do(t, "CLUSTER", "MEET", "127.0.0.1", n.port.Number, n.busPort)
+		replica.Do(t, "CLUSTER", "MEET", "127.0.0.1", n.port.Number)
 	}
 	id := master.id(t)
 	Eventually(t, topologyTimeout, "the replica has met its master", func() bool {
@@ -29,6 +29,11 @@ func (c *Cluster) AddReplica(t testing.TB, master *Server) *Server {
 // maintenance. It returns when the two have changed places and all nodes know.
 func (c *Cluster) Failover(t testing.TB, replica, master *Server) {
 	t.Helper()
+	if !AtLeast(t, "6.2.2") {
+		// It takes the offset 0 for none, and waits for ever unless something has been
+		// replicated, as this is.
+		master.Do(t, "SCRIPT", "LOAD", "return 0")
+	}
 	replica.Do(t, "CLUSTER", "FAILOVER")
 	c.awaitReplica(t, master, replica)
 }

@@ -10,7 +10,8 @@ type config struct {
 	args  []string // of the command line, after the file
 	env   []string // beside that of the test
 
-	sentinel bool // a Sentinel has no data and none of the settings for it
+	sentinel    bool // a Sentinel has no data and none of the settings for it
+	clusterNode bool // has a second port, for the bus
 }
 
 // WithAOF keeps the data over a Kill and Restart. Every write is synced before

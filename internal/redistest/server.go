@@ -25,9 +25,8 @@ type Server struct {
 	bin   string
 	conf  config
 	port  *loopback.Port
+	bus   *loopback.Port // of a cluster node, or else nil
 	admin *redis.Client
-
-	busPort int // of a cluster node
 
 	mu   sync.Mutex   // held over a change of state, up to its end
 	proc *child.Child // guarded by mu; the last one started
@@ -120,5 +119,5 @@ func (s *Server) Restart() {
 func (s *Server) shutdown() {
 	s.Kill()
 	s.admin.Close()
-	s.port.Release()
+	s.releasePorts()
 }

@@ -27,23 +27,38 @@ var errAddrInUse = errors.New("address already in use")
 // after all, it tries the next.
 func (s *Server) start() error {
 	for try := 0; ; try++ {
-		p, err := loopback.Claim()
-		if err != nil {
+		if err := s.claimPorts(); err != nil {
 			return err
 		}
-		s.port = p
-		s.admin = newAdmin(p.Addr())
-		if err = s.writeConfig(); err == nil {
+		s.admin = newAdmin(s.Addr())
+		err := s.writeConfig()
+		if err == nil {
 			err = s.run()
 		}
 		if err == nil {
 			return nil
 		}
 		s.admin.Close()
-		p.Release()
+		s.releasePorts()
 		if !errors.Is(err, errAddrInUse) || try == 9 {
 			return err
 		}
+	}
+}
+
+func (s *Server) claimPorts() (err error) {
+	if s.conf.clusterNode {
+		s.port, s.bus, err = loopback.ClaimPair(busOffset)
+	} else {
+		s.port, err = loopback.Claim()
+	}
+	return err
+}
+
+func (s *Server) releasePorts() {
+	s.port.Release()
+	if s.bus != nil {
+		s.bus.Release()
 	}
 }
 

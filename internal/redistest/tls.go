@@ -87,14 +87,17 @@ func (a *Authority) Config(t testing.TB) *tls.Config {
 }
 
 // WithTLS has a server speak TLS at a second address, to clients with a certificate of the
-// authority. The first one is as ever, for the tests' own connection.
+// authority. The first one is as ever, for the tests' own connection. The port of a bus is
+// claimed as well, for "tls-cluster yes".
 func (a *Authority) WithTLS(t testing.TB, lines ...string) (addr string, opt Option) {
 	t.Helper()
-	port, err := loopback.Claim()
+	Needs(t, "6.0", "TLS")
+	port, bus, err := loopback.ClaimPair(busOffset)
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
 	t.Cleanup(port.Release)
+	t.Cleanup(bus.Release)
 	dir := t.TempDir()
 	server := a.Certificate(t, TLSName, x509.ExtKeyUsageServerAuth)
 	key, err := x509.MarshalECPrivateKey(server.PrivateKey.(*ecdsa.PrivateKey))

@@ -53,17 +53,20 @@ func TestCluster(t *testing.T) {
 		t.Errorf("six keys went to %d of 3 nodes", len(used))
 	}
 
-	sub := rdb.SSubscribe(t.Context(), "ch")
-	defer sub.Close()
-	if _, err := sub.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := rdb.SPublish(t.Context(), "ch", "m").Result(); n != 1 || err != nil {
-		t.Fatalf("SPUBLISH = %d, %v", n, err)
-	}
-	if msg, err := sub.ReceiveMessage(t.Context()); err != nil || msg.Payload != "m" {
-		t.Fatalf("%v, %v", msg, err)
-	}
+	t.Run("sharded pub/sub", func(t *testing.T) {
+		redistest.Needs(t, "7.0", "sharded pub/sub")
+		sub := rdb.SSubscribe(t.Context(), "ch")
+		defer sub.Close()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := rdb.SPublish(t.Context(), "ch", "m").Result(); n != 1 || err != nil {
+			t.Fatalf("SPUBLISH = %d, %v", n, err)
+		}
+		if msg, err := sub.ReceiveMessage(t.Context()); err != nil || msg.Payload != "m" {
+			t.Fatalf("%v, %v", msg, err)
+		}
+	})
 }
 
 // A cluster node that comes back remembers who it is.

@@ -17,6 +17,10 @@ const (
 	highest = 31999
 )
 
+const tries = 200
+
+var errNone = errors.New("loopback: no free port found")
+
 // Port is a TCP port number that no other caller of Claim gets.
 type Port struct {
 	Number int
@@ -32,22 +36,42 @@ type Port struct {
 // holder dies. A stranger can still take the TCP port; the caller must try again
 // with another when binding fails.
 func Claim() (*Port, error) {
-	for range 200 {
-		n := lowest + rand.IntN(highest-lowest+1)
-		addr := fmt.Sprintf("127.0.0.1:%d", n)
-		claim, err := net.ListenPacket("udp4", addr)
-		if err != nil {
-			continue
+	for range tries {
+		if p := claim(lowest + rand.IntN(highest-lowest+1)); p != nil {
+			return p, nil
 		}
-		probe, err := net.Listen("tcp4", addr)
-		if err != nil {
-			claim.Close()
-			continue
-		}
-		probe.Close()
-		return &Port{Number: n, claim: claim}, nil
 	}
-	return nil, errors.New("loopback: no free port found")
+	return nil, errNone
+}
+
+// ClaimPair is Claim for two ports, the second of which is higher by apart.
+func ClaimPair(apart int) (first, second *Port, err error) {
+	for range tries {
+		if first = claim(lowest + rand.IntN(highest-apart-lowest+1)); first == nil {
+			continue
+		}
+		if second = claim(first.Number + apart); second != nil {
+			return first, second, nil
+		}
+		first.Release()
+	}
+	return nil, nil, errNone
+}
+
+// claim returns nil if the port is not free.
+func claim(n int) *Port {
+	addr := fmt.Sprintf("127.0.0.1:%d", n)
+	claim, err := net.ListenPacket("udp4", addr)
+	if err != nil {
+		return nil
+	}
+	probe, err := net.Listen("tcp4", addr)
+	if err != nil {
+		claim.Close()
+		return nil
+	}
+	probe.Close()
+	return &Port{Number: n, claim: claim}
 }
 
 // Addr is the port on 127.0.0.1.
