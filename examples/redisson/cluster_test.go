@@ -18,6 +18,7 @@ const clusterWakes = 4
 // TestCluster has both sides on a cluster of three masters, where both use sharded pub/sub
 // by default.
 func TestCluster(t *testing.T) {
+	redistest.Needs(t, "7.0", "sharded pub/sub")
 	r := &rig{cluster: redistest.StartCluster(t, 3)}
 	nodes := strings.Join(r.cluster.Addrs, ",")
 	r.java = launch(t, "--cluster", nodes)

@@ -202,7 +202,11 @@ func (r *rig) wantClean(t testing.TB) {
 				t.Logf("left behind for %d ms: %s", left, key)
 			}
 		}
-		for _, kind := range []string{"CHANNELS", "SHARDCHANNELS"} {
+		kinds := []string{"CHANNELS"}
+		if redistest.AtLeast(t, "7.0") {
+			kinds = append(kinds, "SHARDCHANNELS")
+		}
+		for _, kind := range kinds {
 			redistest.Eventually(t, 10*time.Second, "all subscriptions to end", func() bool {
 				return len(server.Do(t, "PUBSUB", kind).([]any)) == 0
 			})
