@@ -14,6 +14,7 @@ import (
 // ended, or until ctx ends. After that renewal stops, the ctx of holds that are left
 // ends with cause [ErrClosed], their locks expire in Redis within a lease, and every
 // method returns [ErrClosed], one that takes the lock together with [ErrNotAcquired].
+// Who holds a lock by [Lock.Lock] hears of it from Unlock only.
 //
 // It returns an error that wraps ctx's cause if holds were left or something was still
 // in flight (go-redis bounds how long), otherwise nil. It may be called again, also

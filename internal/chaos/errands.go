@@ -8,7 +8,8 @@ import (
 )
 
 // classic uses the methods that Redisson's users know. Their holds say nothing of their
-// validity: such a hold is trusted until Unlock is called, unless that says that it was lost.
+// validity: such a hold is trusted until Unlock is called, unless that says that it was lost,
+// or that the Client was closed under it.
 func (e errand) classic() {
 	op, _ := e.request()
 	var id int64

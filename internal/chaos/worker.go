@@ -159,6 +159,8 @@ func released(err error) history.Outcome {
 		return history.Gone
 	case errors.Is(err, reentrant.ErrNotHeld):
 		return history.Refused
+	case errors.Is(err, reentrant.ErrClosed):
+		return history.Closed
 	default:
 		return history.Unknown
 	}

@@ -42,6 +42,7 @@ const (
 	OK      Outcome = "ok"
 	Refused Outcome = "refused" // answered no: the lock is busy, or was not held
 	Gone    Outcome = "lost"    // the hold was lost before
+	Closed  Outcome = "closed"  // the hold ended with its Client, and expires in Redis
 	Unknown Outcome = "unknown" // it may have been done, or may be done yet
 )
 

@@ -385,3 +385,22 @@ func TestManyUnknown(t *testing.T) {
 		t.Errorf("an equal token among thousands: %v", found)
 	}
 }
+
+// A hold that says nothing of its validity counts until its release is called, but not if
+// that says that the Client was closed under it: its holder could not know since when.
+func TestHoldOfAClosedClient(t *testing.T) {
+	t.Parallel()
+	for outcome, overlaps := range map[history.Outcome]bool{history.OK: true, history.Unknown: true, history.Closed: false, history.Gone: false} {
+		s := new(story)
+		_, release := s.hold("a", 1, 685, 0)
+		release.Outcome = outcome
+		s.validUntil(release.Hold, 0)
+		s.hold("b", 600, 610, 0)
+		if got := len(oracle.Overlap(s.h)) > 0; got != overlaps {
+			t.Errorf("released with %q: overlap %v, want %v", outcome, got, overlaps)
+		}
+		if _, illegal := oracle.Linearizable(s.h, nil, 10*time.Second); outcome == history.Closed && len(illegal) > 0 {
+			t.Errorf("released with %q: %v", outcome, illegal)
+		}
+	}
+}

@@ -82,8 +82,10 @@ func holds(ops []history.Op) map[string][]*hold {
 		switch {
 		case h.valid != 0:
 			h.until = min(h.until, h.valid)
-		case h.released == nil || h.released.Outcome == history.Gone:
-			h.until = h.from // nobody knows for how long it could be trusted
+		case h.released == nil, h.released.Outcome == history.Gone, h.released.Outcome == history.Closed:
+			// Nobody knows for how long it could be trusted. Who holds a lock by Lock is not
+			// told when it is lost, or when the Client is closed under it.
+			h.until = h.from
 		}
 		byLock[h.lock] = append(byLock[h.lock], h)
 	}

@@ -110,6 +110,9 @@ func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest t
 	case r.Outcome == history.OK:
 		end.does = frees
 		c.add(lock, x.owner, r.Call, r.Return, end)
+	case r.Outcome == history.Closed: // and not renewed since the Client was closed
+		end.does, end.note = mayFree, r.Note
+		c.openEnd(lock, x.owner, x.until, end)
 	default:
 		end.does, end.note = mayFree, r.Note
 		c.openEnd(lock, x.owner, r.Call, end)

@@ -39,7 +39,8 @@ func (c *Cluster) Failover(t testing.TB, replica, master *Server) {
 }
 
 // awaitReplica returns when the replica is in step with its master and every node
-// counts it among the replicas of that master.
+// counts it among the replicas of that master and is connected to it: what is published
+// before that does not reach the replica.
 func (c *Cluster) awaitReplica(t testing.TB, replica, master *Server) {
 	t.Helper()
 	Eventually(t, topologyTimeout, "the replica is in step", func() bool {
@@ -47,7 +48,7 @@ func (c *Cluster) awaitReplica(t testing.TB, replica, master *Server) {
 			replica.Info(t, "replication", "master_link_status") == "up"
 	})
 	// Not CLUSTER SLOTS, which leaves a replica out until it has received a write.
-	want := regexp.MustCompile(fmt.Sprintf(`(?m)^%s \S+ (myself,)?slave %s `, replica.id(t), master.id(t)))
+	want := regexp.MustCompile(fmt.Sprintf(`(?m)^%s \S+ (myself,)?slave %s \d+ \d+ \d+ connected`, replica.id(t), master.id(t)))
 	for _, n := range c.Nodes {
 		Eventually(t, topologyTimeout, "all nodes know the replica", func() bool {
 			return want.MatchString(n.Do(t, "CLUSTER", "NODES").(string))
