@@ -54,7 +54,7 @@ func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 		q.mu.Unlock()
 		return nil, &NotAcquiredError{Name: q.name, Err: ErrClosed}
 	}
-	if r.limited && r.wait <= 0 && (q.holder != nil || q.waiters.first != nil) {
+	if r.single() && (q.holder != nil || q.waiters.first != nil) {
 		busy := &NotAcquiredError{Name: q.name, Waited: time.Since(r.began)}
 		if q.holder != nil {
 			busy.Holder = q.holder.owner

@@ -115,3 +115,26 @@ func TestTimeSingleAttemptInAnOutage(t *testing.T) {
 		v.onCommand(nil)
 	})
 }
+
+// A single attempt gives up sooner than a wait, and takes nobody along who waits behind it.
+func TestTimeSingleAttemptFailsAlone(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		l := v.client(reentrant.WithLease(time.Minute)).NewLock("l")
+		var silent atomic.Bool
+		silent.Store(true)
+		v.onCommand(func(cmd string, _ []string) string {
+			if silent.Load() && (cmd == "EVALSHA" || cmd == "EVAL") {
+				time.Sleep(3 * time.Second)
+				return loading
+			}
+			return ""
+		})
+		single := begin(func() error { _, err := l.TryLock(v.ctx, 0, 0); return err })
+		v.pass(time.Second)
+		waiting := begin(func() error { return l.Lock(v.ctx) })
+		wants(t, single.wait(), reentrant.ErrNotAcquired)
+		silent.Store(false)
+		must(t, waiting.wait())
+		v.onCommand(nil)
+	})
+}

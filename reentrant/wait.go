@@ -99,13 +99,15 @@ func (v *vigil) lead() (*holding, error) {
 			return h, err
 		case a.err != nil:
 			if err := v.failed(a.err); err != nil {
-				q.refuse(w, v.failingFrom, err)
+				if !w.single() { // which gives up sooner than a wait
+					q.refuse(w, v.failingFrom, err)
+				}
 				return v.giveUp(err)
 			}
 		default:
 			v.busy(a.answer)
 		}
-		if w.limited && w.wait <= 0 && a.err == nil {
+		if w.single() && a.err == nil {
 			return v.giveUp(nil)
 		}
 		if h, over, err := v.pause(a); over {
@@ -132,7 +134,7 @@ func (v *vigil) settled() (h *holding, over bool, err error) {
 // busy notes that the lock is somebody else's.
 func (v *vigil) busy(answer lua.Granted) {
 	v.last, v.answered, v.failures, v.failure = answer, true, 0, nil
-	if v.w.limited && v.w.wait <= 0 {
+	if v.w.single() {
 		return // one attempt, no wait
 	}
 	v.tellWaiting()
@@ -154,7 +156,7 @@ func (v *vigil) failed(err error) error {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
 	}
-	if v.w.limited && v.w.wait <= 0 && time.Since(v.w.began) > retryWithin {
+	if v.w.single() && time.Since(v.w.began) > retryWithin {
 		return err // a single attempt, repeated as any other command
 	}
 	if !v.answered && v.failures > maxRetries || time.Since(v.failingFrom) > v.q.c.cfg.lease {

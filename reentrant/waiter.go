@@ -75,6 +75,9 @@ type request struct {
 	began   time.Time
 }
 
+// single reports whether one attempt is wanted, and no wait.
+func (r *request) single() bool { return r.limited && r.wait <= 0 }
+
 // limit fires at the limit of the wait. Without one, or with a single attempt, it is
 // nil. stop is to be called in any case.
 func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
