@@ -88,7 +88,8 @@ func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
 }
 
 // HoldCount returns how often the calling owner holds the lock, as Redis knows it;
-// 0 if it does not. It waits and fails as [Lock.IsLocked] does.
+// 0 if it does not. A nested call that left without an answer may be counted until the Client,
+// which goes on in the background, has put that right. It waits and fails as [Lock.IsLocked] does.
 func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 	state, err := l.inspect(ctx)
 	return state.Count, err

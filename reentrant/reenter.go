@@ -28,13 +28,14 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
 		lease := h.extension(r.lease)
+		count, sent, g, e := h.tellEntry(ctx, r, lease, &gone)
 		q.mu.Lock()
-		h.lease.asked(r) // a release that is not confirmed has to reckon with it already
-		q.mu.Unlock()
-		count, sent, g, e := h.tellEntry(ctx, lease)
-		q.mu.Lock()
-		h.lease.asked(r)
+		if !sent.IsZero() {
+			h.lease.asked(r)
+		}
 		switch {
+		case gone && sent.IsZero():
+			e = errInterrupted // and Redis was told nothing
 		case h.state != live:
 			e = errGone
 			if errors.Is(h.err, ErrLost) {
@@ -100,9 +101,10 @@ func (h *holding) extension(lease time.Duration) time.Duration {
 	return lease
 }
 
-// tellEntry sends the hold count with one hold more. The caller has the wire, so
-// that count cannot change until the answer, but for the end of the holding.
-func (h *holding) tellEntry(ctx context.Context, lease time.Duration) (count int, sent time.Time, g lua.Granted, err error) {
+// tellEntry sends the hold count with one hold more, unless the caller is gone: then the
+// same goroutine may have entered by another call already, and would be counted twice. sent is
+// zero if nothing was. The caller has the wire, so that count cannot rise until the answer.
+func (h *holding) tellEntry(ctx context.Context, r request, lease time.Duration, gone *bool) (count int, sent time.Time, g lua.Granted, err error) {
 	q := h.q
 	if err := q.align(ctx, h); err != nil {
 		if errors.Is(err, errMoot) {
@@ -112,14 +114,15 @@ func (h *holding) tellEntry(ctx context.Context, lease time.Duration) (count int
 	}
 	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
-		over := h.state != live
-		count = h.count + 1
-		h.lease.tenant, h.lease.nested = h, true
-		q.mu.Unlock()
-		if over {
+		if h.state != live || *gone {
+			q.mu.Unlock()
 			return lua.Granted{}, errMoot
 		}
+		count = h.count + 1
+		h.lease.tenant, h.lease.nested = h, true
+		h.lease.asked(r) // a release that is not confirmed has to reckon with it already
 		sent = time.Now()
+		q.mu.Unlock()
 		return lua.Count{Owner: h.owner, Count: count, Lease: lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
