@@ -16,10 +16,12 @@ func (h *Hold) keep() {
 	defer close(h.done)
 	ctx, cancel := context.WithCancel(h.base)
 	found := make(chan news, len(h.grips))
-	working := 0
+	asked := make([]bool, len(h.grips)) // whose news are still to come
+	working := 0                        // how many
 	var freeing sync.WaitGroup
 	hear := func(n news) {
 		working--
+		asked[n.at] = false
 		if unwanted := h.apply(n); unwanted != nil {
 			// It ends with ctx at the latest, like all that the keeper waits for.
 			freeing.Go(func() { h.l.giveBack(ctx, unwanted) })
@@ -58,9 +60,7 @@ func (h *Hold) keep() {
 			hear(n)
 		case <-tick:
 			upkeep.Reset(h.l.cfg.tick)
-			if working == 0 { // otherwise the last round is still under way
-				working = h.upkeep(ctx, found)
-			}
+			working += h.upkeep(ctx, found, asked)
 		}
 	}
 }

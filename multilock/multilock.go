@@ -119,8 +119,9 @@ func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 // otherwise it has that fixed lease.
 //
 // It returns false and no error when so many members were another owner's that the rest
-// was not enough; and false and an error when other reasons were needed to explain it,
-// silence at the limit among them.
+// was not enough (or, with wait 0, this owner's, whose unconfirmed release is still under way);
+// and false and an error when other reasons were needed to explain it, silence at the limit
+// among them.
 func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
 	if lease != 0 {

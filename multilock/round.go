@@ -54,12 +54,12 @@ func (g *gathering) round(except *member) (complete bool) {
 // to the holder of the first member that answers: otherwise a caller that comes again
 // and again could take the others while the one who has waited longest takes the
 // first. insist is for a call that has waited for that one in vain. A single attempt
-// insists, and so does an owner that is inside already.
+// insists, and so do an owner that is inside already and a call at its limit.
 func (g *gathering) complete(insist bool) bool {
 	if heldOf(g.grips) < g.l.need {
 		return false
 	}
-	if insist || g.once() || g.outer != nil {
+	if insist || g.once() || g.outer != nil || g.ctx.Err() != nil {
 		return true
 	}
 	for i := range g.grips {

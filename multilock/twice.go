@@ -3,6 +3,7 @@ package multilock
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -46,7 +47,7 @@ func ownRival(grips []grip, busy *grip) error {
 	}
 	for i := range grips {
 		g := &grips[i]
-		if g == busy || !g.held() || g.m.place.key != busy.m.place.key {
+		if g == busy || !g.held() || !shareKey(g.m, busy.m) {
 			continue
 		}
 		for _, owner := range g.tenure.Owners() {
@@ -56,4 +57,12 @@ func ownRival(grips []grip, busy *grip) error {
 		}
 	}
 	return nil
+}
+
+// shareKey reports whether two members, which may be locks of several parts, have a key in
+// common.
+func shareKey(a, b *member) bool {
+	return slices.ContainsFunc(a.Parts(), func(p reentrant.Part) bool {
+		return slices.ContainsFunc(b.Parts(), func(q reentrant.Part) bool { return p.Key == q.Key })
+	})
 }

@@ -28,8 +28,9 @@ func (h *Hold) firstUpkeep() time.Duration {
 }
 
 // upkeep begins to ask the servers of all members that are held, and to take those
-// that are not. It returns how many news will come.
-func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
+// that are not, but for those whose news are still to come: a silent one must not keep the
+// others from proving themselves. It returns how many more news will come.
+func (h *Hold) upkeep(ctx context.Context, found chan<- news, asked []bool) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lease, ending := time.Duration(0), false
@@ -40,11 +41,14 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news) (n int) {
 	for i := range h.grips {
 		x := h.grips[i]
 		switch {
+		case asked[i]:
 		case x.held() && h.l.cfg.prove:
 			n++
+			asked[i] = true
 			go func() { found <- news{h.l.verify(ctx, x), i, x.tenure} }() // the keeper waits for it
 		case !x.held() && !ending:
 			n++
+			asked[i] = true
 			go func() { found <- news{h.l.attempt(ctx, x.m, lease), i, nil} }() // the keeper waits for it
 		}
 	}

@@ -161,9 +161,7 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 			q.c.granted(w)
 			q.mu.Lock()
 		}
-		if h.state == live {
-			q.giveBack(context.WithoutCancel(v.ctx), h, w.fixed, err)
-		}
+		q.giveBack(context.WithoutCancel(v.ctx), h, w.fixed, err)
 		q.mu.Unlock()
 	case rejoined, refused:
 		q.mu.Unlock()
@@ -186,6 +184,10 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 // moment of its grant. Another call of the same owner may have entered since, whose
 // hold stays. The caller has queue.mu.
 func (q *queue) giveBack(ctx context.Context, h *holding, fixed bool, err error) {
+	if h.state != live {
+		q.forgetLost(h) // nobody will unlock it
+		return
+	}
 	h.pop(&fixed, err)
 	last := h.state == releasing
 	begun := q.goBackground(func() {

@@ -60,6 +60,8 @@ type Client struct {
 	lost   []*lostHold       // guarded by mu; oldest first, at most maxLost
 
 	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
+
+	lateUntil atomic.Pointer[time.Time] // renewals of holdings that have ended may run until then; nil: never
 }
 
 // New makes a Client on rdb, which stays the caller's: it is never closed and its

@@ -58,6 +58,7 @@ func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
 	h, l := &own.holding, &own.lease
 	l.q, l.field, l.tenant = q, r.owner, h
 	l.asked(r)
+	l.renewed = l.renewed || q.c.renewalsMayBeLate()
 	h.begin(q, l, r, time.Now())
 	h.token = g.Token
 	q.holder = h
@@ -130,8 +131,17 @@ func (h *holding) pop(kind *bool, err error) {
 func (h *holding) beginRelease(err error) {
 	h.state = releasing
 	h.lease.reach = h.lease.expiry()
-	h.q.c.watchdog.Remove(&h.lease.watch)
+	h.unwatch()
 	h.endHandles(err)
+}
+
+// unwatch ends renewal, but for one that is in flight: if the owner has the lock again when
+// that runs, it makes the new lease longer.
+func (h *holding) unwatch() {
+	h.q.c.watchdog.Remove(&h.lease.watch)
+	if h.lease.watch.Unanswered() {
+		h.q.c.renewalLate()
+	}
 }
 
 // passTo ends a holding, valid until then, whose lease another goes on with as the
@@ -147,7 +157,7 @@ func (h *holding) passTo(next *holding, until time.Time) {
 func (h *holding) end(err error) {
 	q := h.q
 	if h.state == live {
-		q.c.watchdog.Remove(&h.lease.watch)
+		h.unwatch()
 	}
 	h.state, h.err = ended, err
 	h.endHandles(err)

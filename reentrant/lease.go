@@ -68,3 +68,18 @@ func (l *lease) cleanUp(expires time.Time) {
 		l.q.cleanUp(l.heir, expires)
 	}
 }
+
+// renewalLate notes that a renewal may run after the end of its holding: renewals do not wait
+// for their turn among the commands of a lock and know no epoch.
+func (c *Client) renewalLate() {
+	until := time.Now().Add(epochTTL)
+	c.lateUntil.Store(&until)
+}
+
+// renewalsMayBeLate reports whether a lease that begins now may be made longer by such a renewal.
+// It would be if the owner is the same; that is not looked at, as it costs no more than that a
+// fixed lease is freed at its end and not left to run out.
+func (c *Client) renewalsMayBeLate() bool {
+	until := c.lateUntil.Load()
+	return until != nil && time.Now().Before(*until)
+}

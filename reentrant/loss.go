@@ -119,6 +119,15 @@ func (q *queue) takeLost(owner string) error {
 	return l.err
 }
 
+// forgetLost takes one hold out of what is remembered of a lost holding: it was released, or
+// its call has left and will not unlock it. A later loss of the owner stays. The caller has
+// queue.mu.
+func (q *queue) forgetLost(h *holding) {
+	if l := q.lostBy[h.owner]; l != nil && l.err == h.err {
+		q.takeLost(h.owner)
+	}
+}
+
 // rememberLost and forgetLost keep the Client's list; a queue with a lost hold
 // stays in use.
 func (c *Client) rememberLost(l *lostHold) {

@@ -18,7 +18,9 @@ func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string
 		return named(l.name, whyEnded(ctx))
 	}
 	var answer error
-	switch err := l.c.call(ctx, nil, nil, func(ctx context.Context) { answer = l.retry(ctx, owner, f) }); {
+	switch err := l.c.call(ctx, nil, nil, func(inner context.Context) {
+		answer = l.retry(ctx, func() error { return f(inner, owner) })
+	}); {
 	case errors.Is(err, ErrClosed):
 		return ErrClosed
 	case err != nil:
@@ -31,11 +33,16 @@ func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string
 	return nil
 }
 
-// retry repeats a command that may run twice.
-func (l *Lock) retry(ctx context.Context, owner string, f func(ctx context.Context, owner string) error) error {
+// retry repeats a command that may run twice, while its caller waits: a force for nobody would
+// hit whoever holds the lock by then. That is looked at before the first try too, since the
+// goroutine that carries the call may start late.
+func (l *Lock) retry(ctx context.Context, command func() error) error {
 	began := time.Now()
 	for try := 0; ; try++ {
-		err := f(ctx, owner)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := command()
 		if !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin || !l.c.pause(backoff(try)) {
 			return err
 		}
@@ -108,26 +115,26 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 // anybody held it. It is for operators: a holder of another Client goes on working until it
 // finds out, at its next renewal or release, that it has lost the lock; one of this Client is
 // told at once. It waits and fails as [Lock.IsLocked] does. After an error the lock may have
-// been freed, or may still be, whoever holds it by then. If the reply to a first try was lost
-// it may report false though that try has freed the lock; a holder of this Client is told
-// in any case.
+// been freed, or may still be by the command that was under way, whoever holds it by then. If the
+// reply to a first try was lost it may report false though that try has freed the lock; a holder
+// of this Client is told in that case too.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
-	var robbed *holding // our own, held when the command was sent
 	err := l.ask(ctx, func(ctx context.Context, _ string) error {
-		// One that is granted later is granted by Redis after the force, perhaps
+		// Our own. One that is granted later is granted by Redis after the force, perhaps
 		// before we have the answer, and is sound.
-		robbed = l.holder()
+		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
+		// After a try without an answer "it was free" may be that try's work. Told here, as
+		// the caller may have left.
+		if err == nil && (freed || doubted) && robbed != nil {
+			robbed.q.lose(robbed.lease, Overridden)
+		}
 		return err
 	})
 	if err != nil {
-		return false, err
-	}
-	// After a try without an answer "it was free" may be that try's work.
-	if (freed || doubted) && robbed != nil {
-		robbed.q.lose(robbed.lease, Overridden)
+		return false, err // and not freed, which may still be written
 	}
 	return freed, nil
 }

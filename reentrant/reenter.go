@@ -84,9 +84,12 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 	defer q.mu.Unlock()
 	gone = true
 	switch {
-	case entered && why == errNoAnswer:
+	case entered && errors.Is(h.err, ErrLost):
+		q.forgetLost(h) // the caller has no hold to release
+		return h.err
+	case entered && h.state == live && why == errNoAnswer:
 		return nil // at this very moment
-	case entered && h.state == live:
+	case entered:
 		q.giveBack(context.WithoutCancel(ctx), h, r.fixed, why)
 	}
 	return why

@@ -32,9 +32,7 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		if h.err == ErrReleased {
 			return &NotHeldError{Name: q.name, Owner: owner}
 		}
-		if l := q.lostBy[owner]; l != nil && l.err == h.err { // and not a later loss
-			q.takeLost(owner)
-		}
+		q.forgetLost(h)
 		return h.err
 	}
 	now, until := time.Now(), h.lease.validUntil()
@@ -105,12 +103,7 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
 	defer func() { <-q.wire }()
 	if err := q.align(ctx, h); errors.Is(err, errMoot) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if errors.Is(h.err, ErrLost) {
-			return h.err
-		}
-		return nil // whatever ended it has the last word
+		return q.lossOf(h)
 	} else if err != nil {
 		return q.countUntold(h, err)
 	}
@@ -122,18 +115,27 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 		}
 		q.mu.Unlock()
 		if gone {
-			return lua.Granted{}, errMoot // whatever ended it has the last word
+			return lua.Granted{}, errMoot
 		}
 		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err), err == nil && g.Verdict == lua.NotHeld:
 		q.lose(h.lease, Overridden)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return h.err
+		return q.lossOf(h)
 	case err != nil:
 		return q.countUntold(h, err)
+	}
+	return nil
+}
+
+// lossOf is what the release of an inner hold says after its holding has ended: anything
+// but a loss is for whatever ended it to tell.
+func (q *queue) lossOf(h *holding) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if errors.Is(h.err, ErrLost) {
+		return h.err
 	}
 	return nil
 }

@@ -88,6 +88,9 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 	if w.closed || x.gen != m.gen {
 		return news{}
 	}
+	if o == Renewed || o == NotOwner {
+		x.unanswered.Add(-1)
+	}
 	awaited := x.call == c // else it was given up, and tried again
 	if awaited {
 		x.call = nil

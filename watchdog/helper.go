@@ -101,6 +101,7 @@ func (w *Watchdog) take() (*call, []Target) {
 			c.members, targets = make([]member, 0, n), make([]Target, 0, n)
 		}
 		x.call = c
+		x.unanswered.Add(1)
 		c.members = append(c.members, member{x, x.gen})
 		targets = append(targets, x.target)
 	}

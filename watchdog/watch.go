@@ -1,6 +1,9 @@
 package watchdog
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Target names a lease in Redis: the key, and who must be found to own it. While the
 // lease may be passing from Owner to Heir either will do; Heir is empty otherwise.
@@ -62,7 +65,7 @@ func (c Cause) String() string {
 // watched. It must not be copied after its first use, nor be used with two
 // watchdogs at the same time. The watchdog refers to it while it is watched.
 //
-// All fields are guarded by the watchdog's mutex.
+// All fields are guarded by the watchdog's mutex, but for unanswered.
 type Watch struct {
 	_ noCopy
 
@@ -85,9 +88,19 @@ type Watch struct {
 	pos [2]int32
 
 	renew bool
+
+	// unanswered counts the renewals of this registration, or of the last, that were sent
+	// and that Redis has not answered with one of its two answers. Written with the mutex;
+	// read without it once the registration is over.
+	unanswered atomic.Int32
 }
 
 func (x *Watch) watched() bool { return x.pos[byExpiry] != 0 }
+
+// Unanswered reports whether a renewal of x was sent and not answered, so that it may still
+// run in Redis. It goes by the registration that has just ended, or by the present one. It errs
+// on the safe side: after a renewal that failed or was sent to an earlier target it is true.
+func (x *Watch) Unanswered() bool { return x.unanswered.Load() > 0 }
 
 // noCopy makes go vet complain about copies.
 type noCopy struct{}

@@ -92,6 +92,7 @@ func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
 	defer w.mu.Unlock()
 	w.end(x)
 	x.gen++
+	x.unanswered.Store(0)
 	x.target, x.handler = t, h
 	x.validUntil, x.renew, x.renewUntil = s.ValidUntil, s.Renew, s.RenewUntil
 	w.expiries.set(x, w.at(x.validUntil))
@@ -169,7 +170,7 @@ func (w *Watchdog) Retarget(x *Watch, t Target) {
 // Remove ends a watch. It returns false if x was not watched, because it never
 // was, was removed, or its loss has been reported or is being reported right
 // now. If it returns true, Lost will not be called for this registration. A
-// renewal that was sent before may still run in Redis afterwards.
+// renewal that was sent before may still run in Redis afterwards, see [Watch.Unanswered].
 //
 // Remove a lease before the command that gives it up is sent.
 func (w *Watchdog) Remove(x *Watch) bool {
