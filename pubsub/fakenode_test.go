@@ -26,6 +26,7 @@ type fakeNode struct {
 	old      bool     // knows no sharded pub/sub
 	replica  bool     // serves every slot to whoever asks
 	refuse   string   // the answer to SSUBSCRIBE, if not empty
+	refuseUn string   // the answer to SUNSUBSCRIBE, if not empty
 	probe    string   // the answer to PUBSUB, if not empty
 	mute     bool     // takes SSUBSCRIBE and does not answer yet
 	held     []func() // what is answered when it is not mute any more
@@ -162,6 +163,8 @@ func (p *peer) serveSharded(subscribe bool, channels []string) {
 		}
 	}
 	switch owner := n.c.owner(slot); {
+	case !subscribe && n.refuseUn != "":
+		p.reply("-%s\r\n", n.refuseUn)
 	case subscribe && n.refuse != "":
 		p.reply("-%s\r\n", n.refuse)
 	case n.replica:

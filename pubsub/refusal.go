@@ -40,9 +40,14 @@ func (c *conn) refusedSlot(err error) error {
 		return errUnsharded
 	}
 	b := c.flight[0]
+	// A node that does not serve the slot has ended what subscriptions there were in it.
+	gone := moved || redis.HasErrorPrefix(err, "CLUSTERDOWN Hash slot")
+	if !b.subscribe && !gone {
+		return err // Redis has the channels still, which only a new connection ends
+	}
 	c.flight = c.flight[1:]
-	c.line.lost(b.slot, err, moved) // first, so that it counts also if nobody listens any more
-	c.line.registry.refused(b.channels)
+	c.line.lost(b.slot, err, gone) // first, so that it counts also if nobody listens any more
+	c.line.registry.refused(b.channels, gone)
 	if c.awaited.Add(int32(-b.left)) == 0 {
 		c.line.poke()
 	}

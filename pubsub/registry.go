@@ -43,6 +43,7 @@ type channel struct {
 	queued    bool            // whether it is in registry.pending
 	sent      bool            // whether the last command for it on this connection is SUBSCRIBE
 	awaited   bool            // whether that command is without an answer
+	there     bool            // whether Redis has it on this connection, by its last answer
 }
 
 func (ch *channel) wanted() bool    { return len(ch.listeners) > 0 || ch.linger != nil }
@@ -90,6 +91,17 @@ func (r *registry) forget(ch *channel) {
 	}
 }
 
+// discard lets go of a channel that is neither wanted nor awaited. If Redis has it all the
+// same, since it was to be subscribed anew, it is unsubscribed first.
+func (r *registry) discard(ch *channel) {
+	if ch.there {
+		ch.sent = true
+		r.queue(ch)
+		return
+	}
+	r.forget(ch)
+}
+
 // remove takes s from its channel and reports whether the manager should look.
 func (r *registry) remove(s *Subscription, now time.Time) (work bool) {
 	ch := s.channel
@@ -113,7 +125,7 @@ func (r *registry) remove(s *Subscription, now time.Time) (work bool) {
 	case ch.sent:
 		r.queue(ch)
 	case !ch.awaited:
-		r.forget(ch)
+		r.discard(ch)
 	}
 	return true
 }
@@ -183,7 +195,7 @@ func (r *registry) answered(name string, subscribed bool, calls []call) ([]call,
 	if ch == nil || !ch.awaited || subscribed != ch.sent {
 		return calls, errUnasked
 	}
-	ch.awaited = false
+	ch.awaited, ch.there = false, ch.sent
 	switch {
 	case ch.sent:
 		if ch.slot != nil {
@@ -224,7 +236,7 @@ func (r *registry) reset() {
 	r.pending = nil
 	var kept []*channel
 	for _, ch := range r.channels {
-		ch.linger, ch.queued, ch.sent, ch.awaited = nil, false, false, false
+		ch.linger, ch.queued, ch.sent, ch.awaited, ch.there = nil, false, false, false, false
 		if len(ch.listeners) == 0 {
 			r.forget(ch)
 			continue

@@ -76,6 +76,7 @@ func (l *line) lost(number int, err error, gone bool) {
 	}
 	if gone {
 		for _, ch := range s.members {
+			ch.there = false
 			if ch.confirmed() {
 				ch.sent = false
 			}
@@ -90,6 +91,9 @@ func (l *line) lost(number int, err error, gone bool) {
 // it does with all those in a slot when it serves the slot no longer.
 func (l *line) dropped(name string) {
 	ch := l.registry.channels[name]
+	if ch != nil {
+		ch.there = false
+	}
 	if ch == nil || !ch.confirmed() {
 		return // it went with the first one of its slot
 	}
@@ -136,7 +140,7 @@ func (r *registry) evict(ch *channel) []*Subscription {
 	case ch.sent:
 		r.queue(ch)
 	case !ch.awaited:
-		r.forget(ch)
+		r.discard(ch)
 	}
 	return listeners
 }
@@ -161,18 +165,18 @@ func (r *registry) admit(name string, listeners []*Subscription) *channel {
 }
 
 // refused takes note that Redis has refused a command, so that none of its channels
-// is subscribed by it.
-func (r *registry) refused(names []string) {
+// is subscribed by it. gone says that it has none of them from before either.
+func (r *registry) refused(names []string, gone bool) {
 	for _, name := range names {
 		ch := r.channels[name]
 		if ch == nil || !ch.awaited {
 			continue
 		}
-		ch.sent, ch.awaited = false, false
+		ch.sent, ch.awaited, ch.there = false, false, ch.there && !gone
 		if ch.wanted() {
 			r.queue(ch)
 		} else {
-			r.forget(ch)
+			r.discard(ch)
 		}
 	}
 }

@@ -100,6 +100,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 		q.c.acquired(Event{Name: q.name, Owner: h.owner, Token: h.token, Waited: time.Since(w.began)})
 		return attempt{hold: h}
 	}
+	h.refused = true
 	h.beginRelease(refusal)
 	q.mu.Unlock()
 	wired = false
@@ -152,7 +153,7 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 	switch w.state {
 	case granted:
 		h := w.hold
-		if err == nil {
+		if err == nil || v.ctx.Err() == nil && !q.c.isClosing() {
 			q.mu.Unlock()
 			return h, nil
 		}

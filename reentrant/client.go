@@ -70,7 +70,7 @@ type Client struct {
 // The error is [ErrInvalidOption] for an invalid option, for a nil rdb and for a *redis.Ring,
 // which has no one place for a subscription, and [ErrInvalidLease] for an invalid lease.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
-	if rdb == nil {
+	if rdb == nil || rdb == (*redis.Client)(nil) || rdb == (*redis.ClusterClient)(nil) {
 		return nil, fmt.Errorf("%w: no redis client", ErrInvalidOption)
 	}
 	if _, ring := rdb.(*redis.Ring); ring {

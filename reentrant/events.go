@@ -9,7 +9,8 @@ import (
 // Events are called as things happen to the locks of a [Client]. Every function is optional.
 // They are called without any mutex held, several at the same time, and some of them from the
 // goroutines that renew locks and receive wake-ups: they must return quickly and must not
-// call the Client. A panic in one of them is not recovered: it ends the program.
+// call the Client. A panic in one of them is not recovered: it ends the program, unless it was called
+// on the goroutine of a caller that recovers, whose lock may then be held for ever.
 //
 // Beside each is which fields of the [Event] it has. Name and Owner are in all of them but
 // RenewFailed and Resubscribed.
@@ -110,7 +111,9 @@ func (o *observer) granted(w *waiter) {
 		return // the one path in which even this can be felt
 	}
 	from, to := w.from, w.hold
-	o.handedOver(Event{Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)})
+	if !from.refused {
+		o.handedOver(Event{Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)})
+	}
 	o.acquired(Event{Name: to.q.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)})
 }
 

@@ -165,6 +165,9 @@ func TestFault13SlowNetwork(t *testing.T) {
 									return
 								}
 								end := hist.begin(who, h)
+								if over := h.ValidUntil().Sub(time.Now().Add(v.ttl("job"))); round%2 == 0 && over > 0 {
+									t.Errorf("%s: trusted %v longer than Redis keeps it", who, over)
+								}
 								if round%2 == 0 {
 									<-h.Lost() // kept to its end
 								} else {

@@ -118,10 +118,10 @@ func (q *queue) recount(ctx context.Context, h *holding) error {
 
 // alignField moves the field in Redis to the holder of this Client, if there is one, before
 // a query.
-func (l *Lock) alignField(ctx context.Context) {
+func (l *Lock) alignField(ctx context.Context) error {
 	q := l.c.findQueue(l)
 	if q == nil {
-		return
+		return nil
 	}
 	defer q.leave()
 	q.mu.Lock()
@@ -130,8 +130,11 @@ func (l *Lock) alignField(ctx context.Context) {
 	if behind {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
-		_ = q.align(ctx, nil)
+		if err := q.align(ctx, nil); !errors.Is(err, errMoot) {
+			return err
+		}
 	}
+	return nil
 }
 
 // move moves the field of a lease.

@@ -113,15 +113,21 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		w.from = h
 		q.grant(w, to)
 		q.mu.Unlock()
-		q.c.counters.handedOver.Add(1)
+		if !h.refused {
+			q.c.counters.handedOver.Add(1)
+		}
 		return nil, nil
 	}
+	to.refused = true
 	to.beginRelease(refusal)
 	if line.missing() > 0 && w.state != left {
 		w.refusal = refusal
 		q.remove(w, refused)
 	}
 	q.mu.Unlock()
+	if !h.refused {
+		q.c.observer.released(Event{Name: q.name, Owner: h.owner, Held: to.since.Sub(h.since)})
+	}
 	return to, nil
 }
 
@@ -179,6 +185,7 @@ func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) err
 	q.promote()
 	q.mu.Unlock()
 	switch {
+	case h.refused: // nobody has heard of it
 	case lost != nil:
 		q.c.tellLost(lost)
 	case err == nil:

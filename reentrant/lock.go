@@ -70,7 +70,8 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 // A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less there is
 // one attempt: a command that was refused or not answered is repeated, but no repetition begins
 // later than 2 s after the first. On a silent Redis it lasts as long as go-redis' ReadTimeout, by
-// default 5 s: give ctx a deadline if that is too long.
+// default 5 s, and twice that if a command of a call that has left is still under way: give ctx a
+// deadline if that is too long.
 //
 // It returns true and nil when the lock was acquired. It returns false and nil when somebody
 // else held it at the end of the wait, as Redis has told; with wait 0 also when another call of
@@ -100,7 +101,8 @@ func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, er
 //
 // It waits for Redis' confirmation until ctx ends, or its own retries do: none begins
 // later than 2 s after the first try, and each may take go-redis' ReadTimeout. The ctx of
-// the hold itself, which the release ends, will do: the wait is then limited to 5 s.
+// the hold itself, which the release ends, or one made from it will do: the wait is then limited
+// to 5 s or the deadline of that ctx, and a cancellation does not end it.
 //
 //   - [ErrNotHeld]: the owner does not hold the lock, and nothing was changed.
 //   - [ErrLost]: the owner has lost it, and nothing of anybody else's was freed. A Client

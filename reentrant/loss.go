@@ -95,6 +95,7 @@ func (q *queue) remember(h *holding, err error) {
 	if known := q.lostBy[h.owner]; known != nil {
 		known.count += h.count
 		known.err = err
+		q.c.lostAgain(known)
 		return
 	}
 	if q.lostBy == nil {
@@ -153,6 +154,15 @@ func (c *Client) rememberLost(l *lostHold) {
 		oldest.q.mu.Unlock()
 		oldest.q.leave()
 	})
+}
+
+// lostAgain makes an owner the last one that has lost a lock.
+func (c *Client) lostAgain(l *lostHold) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.lost, l); i >= 0 {
+		c.lost = append(slices.Delete(c.lost, i, i+1), l)
+	}
 }
 
 func (c *Client) forgetLost(l *lostHold) {

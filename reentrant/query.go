@@ -49,11 +49,12 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 	}
 }
 
-// inspect reads the lock for the calling owner.
-func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
+// inspect reads the lock for the calling owner. own says that the answer has to be about
+// that owner's holds, and not only about the lock.
+func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err error) {
 	var answer lua.Inspection
 	err = l.ask(ctx, func(ctx context.Context, owner string) (err error) {
-		l.alignField(ctx)
+		behind := l.alignField(ctx)
 		// The field may be behind: with another owner of this Client as the holder, this
 		// one's is what is left of an earlier tenure. Asked before as well as after: a release
 		// may end in between.
@@ -65,6 +66,9 @@ func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
 		}
 		if holder != nil && holder.owner != owner {
 			answer.Count = 0
+		}
+		if own && err == nil && behind != nil && holder != nil && holder.owner == owner {
+			return behind // what Redis says is about an earlier holder
 		}
 		return err
 	})
@@ -83,14 +87,14 @@ func (l *Lock) inspect(ctx context.Context) (state lua.Inspection, err error) {
 // the key is no lock, [ErrClosed] if the Client is closed. With [WriteBehind] the Client's field
 // in Redis is brought in line first.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
-	state, err := l.inspect(ctx)
+	state, err := l.inspect(ctx, false)
 	return state.Held, err
 }
 
 // IsHeld reports whether the calling owner holds the lock, as Redis knows it. It waits and
 // fails as [Lock.IsLocked] does.
 func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
-	state, err := l.inspect(ctx)
+	state, err := l.inspect(ctx, true)
 	return state.Count > 0, err
 }
 
@@ -98,7 +102,7 @@ func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
 // 0 if it does not. A nested call that left without an answer may be counted until the Client,
 // which goes on in the background, has put that right. It waits and fails as [Lock.IsLocked] does.
 func (l *Lock) HoldCount(ctx context.Context) (int, error) {
-	state, err := l.inspect(ctx)
+	state, err := l.inspect(ctx, true)
 	return state.Count, err
 }
 
@@ -107,22 +111,31 @@ func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 // TTL, as somebody other than a lock's client may have left it. It waits and fails as
 // [Lock.IsLocked] does.
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
-	state, err := l.inspect(ctx)
+	state, err := l.inspect(ctx, false)
 	return state.TTL, err
 }
 
 // ForceUnlock frees the lock whoever holds it, wakes a waiter, and reports whether
 // anybody held it. It is for operators: a holder of another Client goes on working until it
 // finds out, at its next renewal or release, that it has lost the lock; one of this Client is
-// told at once. It waits and fails as [Lock.IsLocked] does. After an error the lock may have
+// told at once. It waits and fails as [Lock.IsLocked] does, first for a command of this Client about
+// the lock that is under way. After an error the lock may have
 // been freed, or may still be by the command that was under way, whoever holds it by then. If the
 // reply to a first try was lost it may report false though that try has freed the lock; a holder
 // of this Client is told in that case too.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
+	caller := ctx
 	err := l.ask(ctx, func(ctx context.Context, _ string) error {
-		// Our own. One that is granted later is granted by Redis after the force, perhaps
-		// before we have the answer, and is sound.
+		// With the wire: Redis grants this Client nothing meanwhile, and hands nothing over, so
+		// whoever of its owners is robbed is known.
+		q := l.c.joinQueue(l)
+		defer q.leave()
+		q.wire <- struct{}{}
+		defer func() { <-q.wire }()
+		if caller.Err() != nil {
+			return caller.Err() // it has left while others had the wire
+		}
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)

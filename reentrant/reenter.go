@@ -27,20 +27,19 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
-		lease := h.extension(r.lease)
-		count, sent, g, e := h.tellEntry(ctx, r, lease, &gone)
+		told, g, e := h.tellEntry(ctx, r, &gone)
 		q.mu.Lock()
-		if !sent.IsZero() {
+		if !told.sent.IsZero() {
 			h.lease.asked(r)
 		}
 		switch {
-		case gone && sent.IsZero():
+		case gone && told.sent.IsZero():
 			e = errInterrupted // and Redis was told nothing
 		case h.state != live:
 			e = errGone
 			if errors.Is(h.err, ErrLost) {
 				e = h.err
-				if !sent.IsZero() && g.Verdict != lua.NotHeld {
+				if !told.sent.IsZero() && g.Verdict != lua.NotHeld {
 					// The lease was extended for nobody, or may have been: a
 					// command without an answer may have run, or may still.
 					h.lease.cleanUp(h.lease.expiry())
@@ -53,7 +52,7 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 			e = errInterrupted
 			h.lease.orphan = true
 			q.settleCount(h)
-		case !h.push(r.fixed, watchdog.Validity(sent, lease)):
+		case !h.push(r.fixed, watchdog.Validity(told.sent, told.lease)):
 			// Who is told that it holds the lock must not hear of the loss only then.
 			h.lease.orphan = true
 			lost = h.endLost(LeaseEnded)
@@ -67,7 +66,7 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 			q.c.tellLost(lost)
 		}
 		if e == nil {
-			q.c.reentered(Event{Name: q.name, Owner: h.owner, Count: count, Token: h.token})
+			q.c.reentered(Event{Name: q.name, Owner: h.owner, Count: told.count, Token: h.token})
 		}
 	})
 	if interrupted == nil {
@@ -104,16 +103,23 @@ func (h *holding) extension(lease time.Duration) time.Duration {
 	return lease
 }
 
+// entry is what Redis was told of a nested hold, by the last try.
+type entry struct {
+	count int           // with it
+	lease time.Duration // 0: the TTL is left; of each try, as WithMaxHold's limit may have come since the last
+	sent  time.Time     // zero: Redis was told nothing
+}
+
 // tellEntry sends the hold count with one hold more, unless the caller is gone: then the
-// same goroutine may have entered by another call already, and would be counted twice. sent is
-// zero if nothing was. The caller has the wire, so that count cannot rise until the answer.
-func (h *holding) tellEntry(ctx context.Context, r request, lease time.Duration, gone *bool) (count int, sent time.Time, g lua.Granted, err error) {
+// same goroutine may have entered by another call already, and would be counted twice. The
+// caller has the wire, so that h.count cannot rise until the answer.
+func (h *holding) tellEntry(ctx context.Context, r request, gone *bool) (told entry, g lua.Granted, err error) {
 	q := h.q
 	if err := q.align(ctx, h); err != nil {
 		if errors.Is(err, errMoot) {
 			err = nil // the caller finds the holding at its end
 		}
-		return 0, sent, g, err
+		return told, g, err
 	}
 	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
@@ -121,19 +127,18 @@ func (h *holding) tellEntry(ctx context.Context, r request, lease time.Duration,
 			q.mu.Unlock()
 			return lua.Granted{}, errMoot
 		}
-		count = h.count + 1
 		h.lease.tenant, h.lease.nested = h, true
 		h.lease.asked(r) // a release that is not confirmed has to reckon with it already
-		sent = time.Now()
+		told = entry{count: h.count + 1, lease: h.extension(r.lease), sent: time.Now()}
 		q.mu.Unlock()
-		return lua.Count{Owner: h.owner, Count: count, Lease: lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
+		return lua.Count{Owner: h.owner, Count: told.count, Lease: told.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err):
 		q.lose(h.lease, Overridden)
-		return count, sent, g, foreign(q.name, err)
+		return told, g, foreign(q.name, err)
 	case err == nil && g.Verdict == lua.NotHeld:
 		q.lose(h.lease, Overridden)
 	}
-	return count, sent, g, err
+	return told, g, err
 }

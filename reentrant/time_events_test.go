@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,21 @@ func (j *journal) take(t *testing.T, want ...string) []reentrant.Event {
 	events := j.events
 	j.kinds, j.events = nil, nil
 	return events
+}
+
+// during forgets what was noted, and returns what is noted while f runs.
+func (j *journal) during(f func()) (told []string) {
+	j.mu.Lock()
+	j.kinds, j.events = nil, nil
+	j.mu.Unlock()
+	f()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for i, kind := range j.kinds {
+		_, owner, _ := strings.Cut(j.events[i].Owner, ":")
+		told = append(told, kind+" "+owner)
+	}
+	return told
 }
 
 // same compares an event with what is wanted of it; fields that do not belong to

@@ -115,3 +115,29 @@ func TestFault41GoroutineEnds(t *testing.T) {
 		})
 	}
 }
+
+// A nested call comes just before the limit, and its command is repeated after it: the one that is
+// repeated extends nothing.
+func TestFault41MaxHoldAndARepeatedReentry(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		const lease, most = 10 * time.Second, 30 * time.Second
+		l := v.client(reentrant.WithLease(lease), reentrant.WithMaxHold(most)).NewLock("job")
+		hold, err := l.Acquire(asHolder(t))
+		must(t, err)
+		began := time.Now()
+		v.pass(most - 10*time.Millisecond)
+		tries := 0
+		v.onScript("2", "epoch", func() string {
+			if tries++; tries == 1 {
+				time.Sleep(time.Second)
+				return loading
+			}
+			return ""
+		})
+		must(t, l.Lock(asHolder(t)))
+		<-hold.Lost()
+		if d := time.Since(began); d > most+lease || tries < 2 {
+			t.Errorf("lost after %v, %d tries", d, tries)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package reentrant_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,27 @@ func (v *virtual) onCommand(f func(cmd string, args []string) (refusal string)) 
 // refuseAll has Redis answer every command with an error; "" ends that.
 func (v *virtual) refuseAll(text string) {
 	v.onCommand(func(string, []string) string { return text })
+}
+
+// scriptsTake has every script begin that much later.
+func (v *virtual) scriptsTake(d time.Duration) {
+	v.onCommand(func(cmd string, _ []string) string {
+		if cmd == "EVALSHA" || cmd == "EVAL" {
+			time.Sleep(d)
+		}
+		return ""
+	})
+}
+
+// onScript has f see every script with so many keys, the second of which is of that kind
+// ("epoch", "turn").
+func (v *virtual) onScript(keys, second string, f func() (refusal string)) {
+	v.onCommand(func(cmd string, args []string) string {
+		if script := cmd == "EVALSHA" || cmd == "EVAL"; script && args[1] == keys && strings.HasPrefix(args[3], "redlatch_"+second) {
+			return f()
+		}
+		return ""
+	})
 }
 
 // scripts returns how many scripts were run since the last call.

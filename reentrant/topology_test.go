@@ -111,3 +111,13 @@ func TestRingIsRefused(t *testing.T) {
 		t.Errorf("New: %v", err)
 	}
 }
+
+func TestNoRedisClientIsRefused(t *testing.T) {
+	var single *redis.Client
+	var cluster *redis.ClusterClient
+	for _, none := range []redis.UniversalClient{nil, single, cluster} {
+		if _, err := reentrant.New(none); !errors.Is(err, reentrant.ErrInvalidOption) {
+			t.Errorf("New(%T): %v", none, err)
+		}
+	}
+}

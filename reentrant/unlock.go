@@ -24,6 +24,9 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		h = handle.h
 	}
 	switch {
+	case handle != nil && h.state == releasing: // by Unlock: an earlier loss is not this hold's
+		q.mu.Unlock()
+		return &NotHeldError{Name: q.name, Owner: owner}
 	case h == nil, h.owner != owner, h.state == releasing:
 		defer q.mu.Unlock()
 		return q.takeLost(owner)
@@ -68,7 +71,11 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	if open && ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrReleased) {
 		// It was the hold's own ctx, which has just been ended above.
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
+		until := time.Now().Add(releaseWithin)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
+			until = deadline // of a ctx made from it, or of the one that it was made from
+		}
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
 		defer cancel()
 	}
 	var err error
@@ -89,6 +96,9 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 			q.mu.Unlock()
 		}
 		return ErrClosed
+	}
+	if lost := q.lossOf(h); !last && lost != nil {
+		return lost
 	}
 	unconfirmed := &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx)}
 	if last {
@@ -125,8 +135,10 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 		return q.lossOf(h)
 	case err != nil:
 		return q.countUntold(h, err)
+	case g.Verdict == lua.Done:
+		return nil
 	}
-	return nil
+	return q.lossOf(h) // it has ended, perhaps between two tries
 }
 
 // lossOf is what the release of an inner hold says after its holding has ended: anything
@@ -140,9 +152,12 @@ func (q *queue) lossOf(h *holding) error {
 	return nil
 }
 
-// countUntold leaves a hold count in Redis too high. The next command of this owner puts
-// it right, and its release frees the lock whatever the count.
+// countUntold leaves a hold count in Redis too high, unless the lock is lost altogether. The next
+// command of this owner puts it right, and its release frees the lock whatever the count.
 func (q *queue) countUntold(h *holding, err error) error {
+	if lost := q.lossOf(h); lost != nil {
+		return lost
+	}
 	q.settleCount(h)
 	return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err}
 }

@@ -57,3 +57,30 @@ func TestFault29WallClockJumps(t *testing.T) {
 		})
 	}
 }
+
+// The wall clock is set forward in small steps, each too little for a look at all leases by
+// itself. They add up: a lease that is over by the wall clock is lost within a second.
+func TestFault29WallClockCreeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const step = 900 * time.Microsecond
+		var ahead atomic.Int64
+		w := (&redis{}).start(watchdog.Config{})
+		defer closeNow(t, w)
+		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(ahead.Load())) })
+		var h holder
+		w.Add(&h.Watch, target(1), &h, fixed(lease))
+		began := time.Now()
+		for len(h.lost) == 0 {
+			if over := time.Since(began) + time.Duration(ahead.Load()) - validity; over > 1100*time.Millisecond {
+				t.Fatalf("not lost %v after its end by the wall clock", over)
+			}
+			time.Sleep(10 * time.Millisecond)
+			ahead.Add(int64(step))
+			w.Kick()
+			synctest.Wait()
+		}
+		if early := validity - time.Since(began) - time.Duration(ahead.Load()); early > 0 {
+			t.Errorf("lost %v before its end by the wall clock", early)
+		}
+	})
+}

@@ -86,9 +86,10 @@ func (w *Watchdog) expire(now time.Time) {
 	}
 
 	// The queue is in the order of the monotonic clock. When the wall clock has
-	// outrun it since the last look, any watch in it may be over.
+	// outrun it since the last scan, any watch in it may be over. Small steps add up.
 	ahead := w.wall(now).Sub(w.base.Round(0)) - now.Sub(w.base)
-	if ahead > w.ahead+clockStep {
+	switch {
+	case ahead > w.ahead+clockStep:
 		for i := len(w.expiries.s) - 1; i >= 0; i-- {
 			// Again as long as one is taken out of i: another may have come
 			// from above to fill the gap.
@@ -96,8 +97,10 @@ func (w *Watchdog) expire(now time.Time) {
 				w.endExpired(w.expiries.s[i].x)
 			}
 		}
+		w.ahead = ahead
+	case ahead < w.ahead:
+		w.ahead = ahead
 	}
-	w.ahead = ahead
 }
 
 func (w *Watchdog) endExpired(x *Watch) {

@@ -28,7 +28,7 @@ type Watchdog struct {
 
 	// Used by the watchdog's goroutine only.
 	lost  []Handler     // scratch: whom to tell of expiry
-	ahead time.Duration // by how much the wall clock had outrun the monotonic one when last compared
+	ahead time.Duration // by how much the wall clock had outrun the monotonic one at the last scan of expiries, or less if it has fallen since
 
 	mu        sync.Mutex // guards what follows, and every Watch
 	expiries  queue      // all watches, by validUntil
