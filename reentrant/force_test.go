@@ -39,8 +39,8 @@ func (a lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A waiter of the same Client gets the lock that ForceUnlock has freed before
-// ForceUnlock has its answer: that hold was not taken from anybody.
+// A waiter of the same Client hears that the lock is free before ForceUnlock has its answer. It
+// waits for that, and its hold was not taken from anybody.
 func TestForceUnlockSparesTheNextHold(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -66,9 +66,10 @@ func TestForceUnlockSparesTheNextHold(t *testing.T) {
 		}
 		forced <- err
 	}()
-	h := inTime(t, 5*time.Second, "the waiter has the lock", got)
+	redistest.Eventually(t, 5*time.Second, "the lock is free", func() bool { return len(hash(t, s.Admin(), "l")) == 0 })
 	close(late.released)
 	must(t, inTime(t, 5*time.Second, "ForceUnlock has ended", forced))
+	h := inTime(t, 5*time.Second, "the waiter has the lock", got)
 	if ended(h.Lost()) {
 		t.Errorf("lost: %v; Redis has %v", context.Cause(h.Context()), hash(t, s.Admin(), "l"))
 	}

@@ -32,10 +32,10 @@ func (l *Lock) Name() string { return l.name }
 //
 // The wait ends when the lock is acquired, when ctx ends, when the Client closes, or
 // when Redis cannot be reached. If Redis has never answered this call, that is after four
-// attempts, which the library repeats itself: about 2 s when connections are refused, up to 20 s
-// when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). If it has
+// attempts or more in 2 s, which the library repeats itself: 2 to 3 s when connections are refused,
+// up to 20 s when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). If it has
 // answered, or another owner of this Client held the lock, it is with the first attempt that
-// fails more than one lease after the first one that failed. All calls of a Client that wait
+// fails more than one lease, but at least 2 s, after the first one that failed. All calls of a Client that wait
 // for the lock through the same outage end together.
 //
 // Any error is [ErrNotAcquired] and its cause, but for invalid arguments and [ErrLost]. Nothing

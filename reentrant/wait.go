@@ -145,9 +145,10 @@ func (v *vigil) busy(answer lua.Granted) {
 }
 
 // failed notes an attempt without an answer, and returns an error if that is the
-// end of the wait. While Redis has answered nothing at all the call fails as soon
-// as any command would; a waiter that knows the lock to be busy bears an outage of
-// one lease, by when whoever held the lock has lost it.
+// end of the wait. While Redis has answered nothing at all the call fails after four
+// attempts, but not at once: go-redis refuses to dial for up to a second after Redis is back,
+// and four attempts are over in a tenth of that. A waiter that knows the lock to be busy bears
+// an outage of one lease, by when whoever held the lock has lost it.
 func (v *vigil) failed(err error) error {
 	v.failure = err
 	if v.failures++; v.failures == 1 {
@@ -156,10 +157,13 @@ func (v *vigil) failed(err error) error {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
 	}
-	if v.w.single() && time.Since(v.w.began) > retryWithin {
-		return err // a single attempt, repeated as any other command
-	}
-	if !v.answered && v.failures > maxRetries || time.Since(v.failingFrom) > v.q.c.cfg.lease {
+	failing := time.Since(v.failingFrom)
+	switch many := v.failures > maxRetries; {
+	case v.w.single(): // repeated as any other command
+		if many || time.Since(v.w.began) > retryWithin {
+			return err
+		}
+	case !v.answered && many && failing > retryWithin, failing > max(retryWithin, v.q.c.cfg.lease):
 		return err
 	}
 	return nil
