@@ -177,8 +177,10 @@ func TestMembers(t *testing.T) {
 		wants(t, err, multilock.ErrMembers)
 		_, err = multilock.New()
 		wants(t, err, multilock.ErrMembers)
-		_, err = multilock.NewQuorum(nil)
-		wants(t, err, multilock.ErrMembers)
+		for _, none := range []multilock.Locker{nil, (*reentrant.Lock)(nil), (*multilock.MultiLock)(nil)} {
+			_, err = multilock.NewQuorum(none)
+			wants(t, err, multilock.ErrMembers)
+		}
 		inner := a.all(t, name)
 		_, err = multilock.New(inner, a[1].NewLock(name))
 		wants(t, err, multilock.ErrMembers)

@@ -70,7 +70,11 @@ type NotAcquiredError struct {
 	Err      error          // why the wait ended: ctx's error and cause, or what cannot be mended; nil at its limit
 	Members  []*MemberError // of the last try
 
-	busy bool
+	busy bool // so many members were another owner's
+	// For a lock that this one is a member of, which would misjudge it by what is among Members:
+	// so many members failed that the rest was not enough, in a way that may pass, or in one that
+	// does not.
+	failed, doomed bool
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -92,7 +96,8 @@ func (e *NotAcquiredError) Unwrap() []error { return unwrap(e.Err, e.Members) }
 // and that the wait ended for no other reason than its limit.
 func (e *NotAcquiredError) Busy() bool { return e.Err == nil && e.busy }
 
-// LostError is [reentrant.ErrLost], and also whatever the members' errors are.
+// LostError is [reentrant.ErrLost], and also whatever the members' errors are. Of a member that
+// could not be taken again it is [reentrant.ErrClosed] at most, and never [reentrant.ErrNotAcquired].
 type LostError struct {
 	Name     string
 	Owner    string // without a Client's ID, which is another one at each member
@@ -110,8 +115,18 @@ func (e *LostError) Error() string {
 // Is makes it [reentrant.ErrLost].
 func (e *LostError) Is(target error) bool { return target == reentrant.ErrLost }
 
-// Unwrap gives the members' errors.
-func (e *LostError) Unwrap() []error { return unwrap(nil, e.Members) }
+// Unwrap gives the members' errors: a nested call that is told of a loss was not refused.
+func (e *LostError) Unwrap() (errs []error) {
+	for _, m := range e.Members {
+		switch {
+		case !errors.Is(m, reentrant.ErrNotAcquired):
+			errs = append(errs, m)
+		case errors.Is(m, reentrant.ErrClosed):
+			errs = append(errs, reentrant.ErrClosed)
+		}
+	}
+	return errs
+}
 
 // ReleaseError says that fewer members than are needed confirmed a release. It is
 // whatever the members' errors are, [reentrant.ErrUnconfirmed] as a rule, and

@@ -26,6 +26,7 @@ type gathering struct {
 	began  time.Time
 	grips  []grip // in canonical order
 
+	had         int       // members held at the end of the last round
 	failures    int       // rounds in a row that too many members failed
 	failingFrom time.Time // the first of them
 	answered    bool      // there was a round that was not one of them
@@ -57,7 +58,7 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 	if lost := g.outer.loss(); lost != nil {
 		// Whoever is inside a hold believes to have held the lock all along.
 		if h != nil {
-			_ = h.Release(g.ctx)
+			l.giveBack(g.ctx, multiTenure{h})
 		}
 		return nil, lost
 	}
@@ -180,10 +181,12 @@ func (g *gathering) failure(err error) *NotAcquiredError {
 	if errors.Is(err, errLimit) {
 		err = nil
 	}
-	busy := g.where((*grip).busy)
+	more := func(pick func(x *grip) bool) bool { return len(g.where(pick)) > len(g.grips)-g.l.need }
 	return &NotAcquiredError{
-		Name: g.l.name, Held: heldOf(g.grips), Need: g.l.need, Of: len(g.grips),
+		Name: g.l.name, Held: g.had, Need: g.l.need, Of: len(g.grips),
 		Waited: time.Since(g.began), Err: err, Members: memberErrors(g.grips),
-		busy: len(busy) > len(g.grips)-g.l.need,
+		busy:   more((*grip).busy),
+		failed: more((*grip).failed),
+		doomed: hopeless(err) || more(func(x *grip) bool { return !x.busy() && hopeless(x.err) }),
 	}
 }

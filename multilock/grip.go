@@ -45,12 +45,21 @@ func isBusy(err error) bool {
 // failed reports that asking again at once is of no use, and that nobody who would
 // release the member stands in the way.
 func (g *grip) failed() bool {
-	return !g.held() && g.err != nil && !g.busy() && !errors.Is(g.err, ErrQuarantined) && !errors.Is(g.err, errSlow)
+	if g.held() || g.err == nil || g.busy() {
+		return false
+	}
+	if inner, is := g.err.(*NotAcquiredError); is {
+		return inner.failed || inner.doomed || inner.Err != nil
+	}
+	return !errors.Is(g.err, ErrQuarantined) && !errors.Is(g.err, errSlow)
 }
 
 // hopeless reports an error that no waiting mends. One is that a call nested in a hold on
 // the member has found it lost.
 func hopeless(err error) bool {
+	if inner, is := err.(*NotAcquiredError); is {
+		return inner.doomed
+	}
 	for _, target := range []error{
 		ErrMembers, reentrant.ErrLost, reentrant.ErrClosed, reentrant.ErrForeignKey, reentrant.ErrInvalidName,
 		reentrant.ErrInvalidLease, reentrant.ErrInvalidOwner, reentrant.ErrInvalidOption,

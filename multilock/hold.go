@@ -16,6 +16,7 @@ type Hold struct {
 	l      *MultiLock
 	owner  string
 	use    use
+	outer  *Hold     // that it is nested in, nil if none
 	since  time.Time // the grant
 	fixed  time.Time // when it ends; zero: it is renewed
 	ctx    context.Context
@@ -61,7 +62,7 @@ const (
 func (g *gathering) newHold(owner string) *Hold {
 	l, ctx := g.l, g.caller
 	h := &Hold{
-		l: l, owner: owner, use: g.use, since: time.Now(),
+		l: l, owner: owner, use: g.use, outer: g.outer, since: time.Now(),
 		base:    context.WithoutCancel(ctx),
 		lost:    make(chan struct{}),
 		stop:    make(chan struct{}),

@@ -64,7 +64,7 @@ func newMembers(locks []Locker) ([]*member, error) {
 	members := make([]*member, len(locks))
 	first := 0
 	for i, lock := range locks {
-		if lock == nil {
+		if lock == nil || lock == (*reentrant.Lock)(nil) || lock == (*MultiLock)(nil) {
 			return nil, fmt.Errorf("%w: number %d is nil", ErrMembers, i+1)
 		}
 		m := &member{Member: lock.Member(), index: i, first: first}

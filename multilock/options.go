@@ -12,6 +12,9 @@ import (
 // the time that it takes by configuration.
 const maxLimit = time.Second
 
+// maxLongest is the longest that a lease can be: 100 years.
+const maxLongest = 100 * 365 * 24 * time.Hour
+
 // Option configures a [MultiLock].
 type Option func(*config) error
 
@@ -44,7 +47,7 @@ func WithMemberLimit(limit time.Duration) Option {
 // on a member of this quorum. A server that was started less than this ago, and a
 // little for clocks, may have forgotten a lock that somebody still trusts, and is not
 // counted. All processes must agree on it. The default is the longest lease of the
-// members' Clients: give it when Clients in other processes have other leases.
+// members' Clients, the most 100 years: give it when Clients in other processes have other leases.
 //
 // It is also how long a member is trusted without a word from its server about who it
 // is, so that a longer lease, a fixed one for example, does no harm.
@@ -52,6 +55,9 @@ func WithLongestLease(lease time.Duration) Option {
 	return func(c *config) error {
 		if !c.quorum {
 			return fmt.Errorf("%w: the longest lease matters to a quorum only", reentrant.ErrInvalidOption)
+		}
+		if lease > maxLongest {
+			return fmt.Errorf("%w: longest lease %v, must be at most %v", reentrant.ErrInvalidOption, lease, maxLongest)
 		}
 		c.longest = lease
 		return nil

@@ -13,6 +13,7 @@ import (
 // Release releases this hold, as [MultiLock.Unlock] does with that of a Lock, and from
 // any goroutine. A second call returns [reentrant.ErrNotHeld].
 func (h *Hold) Release(ctx context.Context) error {
+	open := ctx.Err() == nil
 	h.l.forget(h)
 	h.mu.Lock()
 	if h.released {
@@ -39,10 +40,23 @@ func (h *Hold) Release(ctx context.Context) error {
 	close(h.stop)
 	h.mu.Unlock()
 	<-h.done // soon: what it has under way ends with it
+	if open && ctx.Err() != nil && errors.Is(context.Cause(ctx), reentrant.ErrReleased) {
+		// It was the hold's own ctx, which has just been ended above.
+		until := time.Now().Add(releaseWithin)
+		if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
+			until = deadline
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
+		defer cancel()
+	}
 
 	confirmed, members := h.l.release(ctx, h.surrender(), h.l.need)
 	if confirmed >= h.l.need {
 		return nil
+	}
+	if lost := h.outer.loss(); lost != nil {
+		return lost // meanwhile: there is no outer hold that goes on
 	}
 	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.grips), Members: members}
 }

@@ -47,6 +47,7 @@ func (g *gathering) round(except *member) (complete bool) {
 			cancel(errDecided)
 		}
 	}
+	g.had = heldOf(g.grips)
 	return g.complete(except != nil)
 }
 

@@ -147,9 +147,9 @@ func (q *queue) order() lua.Order {
 func (q *queue) settle(o lua.Order, err error) {
 	switch {
 	case lua.Unknown(err):
-		q.doubt = true
+		q.doubt, q.older = true, false
 	case err == nil && o.Epoch > 0:
-		q.doubt = false
+		q.doubt, q.older = false, false
 	}
 }
 

@@ -150,6 +150,7 @@ func (c *Client) joinQueue(l *Lock) *queue {
 	if q == nil {
 		q = newQueue(c, l)
 		q.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
+		q.older = q.doubt
 		c.queues[l.name] = q
 	}
 	q.keep()
@@ -179,7 +180,7 @@ func (c *Client) dropQueue(q *queue) {
 		return
 	}
 	delete(c.queues, q.name)
-	if q.doubt {
+	if q.doubt && !q.older { // otherwise doubtUntil has reckoned with it
 		c.doubtUntil = time.Now().Add(doubtTTL)
 	}
 }

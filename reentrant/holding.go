@@ -26,14 +26,15 @@ type holding struct {
 	lease *lease    // own, or that of the holding before
 
 	// All guarded by queue.mu.
-	state   holdState
-	count   int           // holds: what Redis is told
-	fixed   []bool        // each hold, in order: whether it has a fixed lease
-	handles []*Hold       // those whose ctx is still to be ended
-	lost    chan struct{} // made when asked for; closed when the holding is lost or abandoned
-	err     error         // why it ended; set with state ended
-	refused bool          // Redis has granted it and no call has had it: nobody is told of its end
-	until   time.Time     // until when it was valid, if it was passed on: the lease lives on
+	state      holdState
+	count      int           // holds: what Redis is told
+	fixed      []bool        // each hold, in order: whether it has a fixed lease
+	handles    []*Hold       // those whose ctx is still to be ended
+	lost       chan struct{} // made when asked for; closed when the holding is lost or abandoned
+	err        error         // why it ended; set with state ended
+	remembered *lostHold     // what counts its holds after a loss
+	refused    bool          // Redis has granted it and no call has had it: nobody is told of its end
+	until      time.Time     // until when it was valid, if it was passed on: the lease lives on
 
 	one [1]bool // room for fixed: most locks are held once
 }

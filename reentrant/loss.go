@@ -92,10 +92,10 @@ func (q *queue) abandon() {
 
 // remember keeps the loss for the unlocks to come. The caller has queue.mu.
 func (q *queue) remember(h *holding, err error) {
-	if known := q.lostBy[h.owner]; known != nil {
+	if known := q.lostBy[h.owner]; known != nil && q.c.lostAgain(known) {
 		known.count += h.count
 		known.err = err
-		q.c.lostAgain(known)
+		h.remembered = known
 		return
 	}
 	if q.lostBy == nil {
@@ -103,6 +103,7 @@ func (q *queue) remember(h *holding, err error) {
 	}
 	l := &lostHold{q: q, owner: h.owner, count: h.count, err: err}
 	q.lostBy[h.owner] = l
+	h.remembered = l
 	q.c.rememberLost(l)
 }
 
@@ -124,7 +125,7 @@ func (q *queue) takeLost(owner string) error {
 // its call has left and will not unlock it. A later loss of the owner stays. The caller has
 // queue.mu.
 func (q *queue) forgetLost(h *holding) {
-	if l := q.lostBy[h.owner]; l != nil && l.err == h.err {
+	if l := q.lostBy[h.owner]; l != nil && l == h.remembered {
 		q.takeLost(h.owner)
 	}
 }
@@ -156,13 +157,16 @@ func (c *Client) rememberLost(l *lostHold) {
 	})
 }
 
-// lostAgain makes an owner the last one that has lost a lock.
-func (c *Client) lostAgain(l *lostHold) {
+// lostAgain makes an owner the last one that has lost a lock. It reports false if that one
+// is just being forgotten as the oldest.
+func (c *Client) lostAgain(l *lostHold) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.Index(c.lost, l); i >= 0 {
+	i := slices.Index(c.lost, l)
+	if i >= 0 {
 		c.lost = append(slices.Delete(c.lost, i, i+1), l)
 	}
+	return i >= 0
 }
 
 func (c *Client) forgetLost(l *lostHold) {

@@ -26,6 +26,7 @@ type queue struct {
 	// settled before the next command builds on it. Capacity 1; full while taken.
 	wire  chan struct{}
 	doubt bool // a command was sent and not answered, and no epoch set since; guarded by wire
+	older bool // and that was a command of an earlier queue; guarded by wire
 
 	afterRedisson atomic.Bool // the last release heard of was Redisson's
 
@@ -74,8 +75,10 @@ func (q *queue) remove(w *waiter, final waiterState) {
 }
 
 // refuse ends, with its error, the waits that have seen the same outage as that of the
-// head: each of them would begin to bear it anew when its turn has come.
-func (q *queue) refuse(head *waiter, from time.Time, err error) {
+// head: each of them would begin to bear it anew when its turn has come. Those who came after
+// its beginning have borne it since they came; if the head had no answer before, and they have
+// waited for as long as any call goes on then, they end too.
+func (q *queue) refuse(head *waiter, from time.Time, answered bool, err error) {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) || errors.Is(err, errTooLate) || errors.Is(err, errStale) {
 		return // of this one attempt, and not of Redis
 	}
@@ -83,9 +86,11 @@ func (q *queue) refuse(head *waiter, from time.Time, err error) {
 	defer q.mu.Unlock()
 	for w := q.waiters.first; w != nil; {
 		next := w.next
-		if w != head && w.state == queued && w.began.Before(from) {
+		if w != head && w.state == queued && (w.began.Before(from) || !answered && time.Since(w.began) > retryWithin) {
 			w.refusal = err
 			q.remove(w, refused)
+		} else if w != head && w.state == queued {
+			w.failing = w.began
 		}
 		w = next
 	}

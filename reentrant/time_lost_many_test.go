@@ -28,3 +28,21 @@ func TestTimeLastLossesAreRemembered(t *testing.T) {
 		wants(t, l.Unlock(reentrant.WithOwner(v.ctx, "x1")), reentrant.ErrLost)
 	})
 }
+
+// An owner has lost two holds, one after the other, and releases both: no Unlock is owed.
+func TestTimeTwoLossesOfOneOwnerReleased(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		l, ctx := v.client().NewLock("job"), asHolder(t)
+		var holds []*reentrant.Hold
+		for range 2 {
+			hold, err := l.Acquire(ctx, reentrant.WithFixedLease(10*time.Millisecond))
+			must(t, err)
+			holds = append(holds, hold)
+			v.pass(20 * time.Millisecond)
+		}
+		for _, hold := range holds {
+			wants(t, hold.Release(ctx), reentrant.ErrLost)
+		}
+		wants(t, l.Unlock(ctx), reentrant.ErrNotHeld)
+	})
+}

@@ -2,6 +2,7 @@ package reentrant_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,5 +137,30 @@ func TestTimeSingleAttemptFailsAlone(t *testing.T) {
 		silent.Store(false)
 		must(t, waiting.wait())
 		v.onCommand(nil)
+	})
+}
+
+// A call comes when another one is already told of the outage: it does not begin to bear the outage
+// when the first has given up, but has borne it since it came.
+func TestTimeOutageIsBorneFromTheCall(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		l := v.client().NewLock("job")
+		must(t, l.Lock(v.ctx)) // there is a connection from now on
+		must(t, l.Unlock(v.ctx))
+		v.refuseAll(loading)
+		const apart, most = 300 * time.Millisecond, 3 * time.Second
+		var calls []*pending
+		var began []time.Time
+		for i := range 5 {
+			began = append(began, time.Now())
+			calls = append(calls, begin(func() error { return l.Lock(reentrant.WithOwner(v.ctx, fmt.Sprint("o", i))) }))
+			v.pass(apart)
+		}
+		for i, call := range calls {
+			wants(t, call.wait(), reentrant.ErrNotAcquired)
+			if took := call.at.Sub(began[i]); took > most {
+				t.Errorf("call %d ended after %v", i, took)
+			}
+		}
 	})
 }

@@ -100,7 +100,7 @@ func (v *vigil) lead() (*holding, error) {
 		case a.err != nil:
 			if err := v.failed(a.err); err != nil {
 				if !w.single() { // which gives up sooner than a wait
-					q.refuse(w, v.failingFrom, err)
+					q.refuse(w, v.failingFrom, v.answered, err)
 				}
 				return v.giveUp(err)
 			}
@@ -152,21 +152,35 @@ func (v *vigil) busy(answer lua.Granted) {
 func (v *vigil) failed(err error) error {
 	v.failure = err
 	if v.failures++; v.failures == 1 {
-		v.failingFrom = time.Now()
+		v.failingFrom = v.outageFrom()
 	}
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
 	}
-	failing := time.Since(v.failingFrom)
+	failing, atLeast := time.Since(v.failingFrom), retryWithin
+	if errors.Is(err, errTooLate) {
+		atLeast = 0 // Redis is there, and no better for being asked again
+	}
 	switch many := v.failures > maxRetries; {
 	case v.w.single(): // repeated as any other command
 		if many || time.Since(v.w.began) > retryWithin {
 			return err
 		}
-	case !v.answered && many && failing > retryWithin, failing > max(retryWithin, v.q.c.cfg.lease):
+	case !v.answered && many && failing > atLeast, failing > max(atLeast, v.q.c.cfg.lease):
 		return err
 	}
 	return nil
+}
+
+// outageFrom is since when the wait has borne the outage that begins with this failure, or goes on
+// after those who led before.
+func (v *vigil) outageFrom() time.Time {
+	v.q.mu.Lock()
+	defer v.q.mu.Unlock()
+	if from := v.w.failing; !from.IsZero() && v.q.answers == v.w.answers {
+		return from
+	}
+	return time.Now()
 }
 
 // interrupted ends a wait during an attempt. The attempt goes on by itself and

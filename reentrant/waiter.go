@@ -15,11 +15,12 @@ type waiter struct {
 
 	// All guarded by queue.mu.
 	state      waiterState
-	hold       *holding // when granted
-	refusal    error    // when refused
-	doubt      bool     // a command that would make it the holder was sent and not answered
-	from       *holding // who has handed the lock over to it
-	prev, next *waiter  // in the queue
+	hold       *holding  // when granted
+	refusal    error     // when refused
+	failing    time.Time // since when Redis has failed those who led before it, and answered none; zero: not known
+	doubt      bool      // a command that would make it the holder was sent and not answered
+	from       *holding  // who has handed the lock over to it
+	prev, next *waiter   // in the queue
 }
 
 // newWaiter reuses the waiters of hand-offs. Those of one Client only: a channel made

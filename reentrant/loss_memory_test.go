@@ -1,0 +1,84 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// nowhere is a Client whose Redis cannot be reached.
+func nowhere(t *testing.T) *Client {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
+	c, err := New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close(context.Background())
+		_ = rdb.Close()
+	})
+	return c
+}
+
+// An owner whose loss is being forgotten, as the oldest of all, loses a lock again: that is the
+// last loss of all, and is remembered. Nothing is left of either when they have been unlocked.
+func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
+	c := nowhere(t)
+	q, other := c.joinQueue(c.NewLock("a")), c.joinQueue(c.NewLock("b"))
+	lose := func(q *queue, owner string) {
+		q.remember(&holding{q: q, owner: owner, count: 1}, fmt.Errorf("%w: %s", ErrLost, owner))
+	}
+	idle := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := c.drain(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.mu.Lock()
+	lose(q, "o")
+	other.mu.Lock()
+	for i := range maxLost { // the last of them begins to forget o, for which q.mu is wanted
+		lose(other, fmt.Sprint("x", i))
+	}
+	other.mu.Unlock()
+	lose(q, "o")
+	q.mu.Unlock()
+	idle()
+	q.mu.Lock()
+	if err := q.takeLost("o"); !errors.Is(err, ErrLost) {
+		t.Errorf("the last loss was forgotten: %v", err)
+	}
+	q.mu.Unlock()
+	other.mu.Lock()
+	for i := range maxLost {
+		_ = other.takeLost(fmt.Sprint("x", i))
+	}
+	other.mu.Unlock()
+	idle()
+	q.leave()
+	other.leave()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queues)+len(c.lost) > 0 {
+		t.Errorf("%d queues and %d losses are left", len(c.queues), len(c.lost))
+	}
+}
+
+// A queue that began in doubt, because of one before it, and has sent nothing that could be in doubt
+// does not prolong it.
+func TestDoubtIsNotHandedOnForEver(t *testing.T) {
+	c := nowhere(t)
+	until := time.Now().Add(doubtTTL)
+	c.doubtUntil = until
+	if _, err := c.NewLock("job").ForceUnlock(t.Context()); err == nil {
+		t.Fatal("a Redis that is nowhere has answered")
+	}
+	if !c.doubtUntil.Equal(until) {
+		t.Errorf("moved by %v", c.doubtUntil.Sub(until))
+	}
+}
