@@ -22,7 +22,7 @@ func (n *fakeNode) answerOnce() {
 // A slot leaves the node while an SUNSUBSCRIBE for it is on its way, behind the SSUBSCRIBE
 // of another slot. The sunsubscribe that comes of it answers neither. If it were counted
 // the refusal of the SSUBSCRIBE, which comes next, would be taken for that of the
-// SUNSUBSCRIBE, and nobody would try that channel again.
+// SUNSUBSCRIBE, and the connection be replaced for it under all who listen.
 func TestUnaskedSunsubscribeBehindAnotherCommand(t *testing.T) {
 	inCluster(t, pubsub.Config{Linger: -1}, func(c *fakeCluster) {
 		n := c.nodes[0]
@@ -46,7 +46,8 @@ func TestUnaskedSunsubscribeBehindAnotherCommand(t *testing.T) {
 
 		c.move(leaving, c.nodes[1])
 		c.settle()
-		n.set(func(n *fakeNode) { n.refuse = "CLUSTERDOWN The cluster is down" })
+		dials := 0
+		n.set(func(n *fakeNode) { n.refuse, dials = "CLUSTERDOWN The cluster is down", n.dials })
 		n.speak()
 		c.settle()
 		n.set(func(n *fakeNode) { n.refuse = "" })
@@ -54,6 +55,11 @@ func TestUnaskedSunsubscribeBehindAnotherCommand(t *testing.T) {
 		if !sub.Confirmed() {
 			t.Error("deaf")
 		}
+		n.set(func(n *fakeNode) {
+			if n.dials != dials {
+				t.Errorf("%d connections more", n.dials-dials)
+			}
+		})
 		c.publish(refused, "x")
 		c.settle()
 		wantEvents(c.T, &r, subscribed(refused), message(refused, "x"))
