@@ -31,7 +31,7 @@ var clientKinds = []*kind{
 	{name: "all stopped", weight: 3, least: 50 * ms, most: 1000 * ms, outlasts: true, strike: gate(true, true, faultproxy.Any)},
 	{name: "deaf", weight: 3, least: 100 * ms, most: 1000 * ms, spares: true, strike: gate(true, true, faultproxy.PubSub)},
 	{name: "cut", weight: 5, least: 1 * ms, most: 2 * ms, outlasts: true, strike: cut},
-	{name: "refused", weight: 3, least: 20 * ms, most: 600 * ms, outlasts: true, strike: refuse},
+	{name: "refused", weight: 3, least: 20 * ms, most: 600 * ms, outlasts: true, refuses: true, strike: refuse},
 	{name: "client closed", weight: 1, least: 1 * ms, most: 2 * ms, outlasts: true, strike: closeClient},
 }
 

@@ -28,6 +28,7 @@ type kind struct {
 	spares   bool // and not even if it is long
 	forgets  bool // Redis loses its locks
 	oneLock  bool // only that of lockOf
+	refuses  bool // new connections
 
 	// prepare, if there is one, does what is to be done before the fault begins.
 	prepare func(r *round, s strike)
@@ -42,6 +43,7 @@ func (s strike) fault() history.Fault {
 		Kind: s.kind.name, Client: s.client,
 		Outlasts: s.kind.outlasts || s.lasts >= lease/4 && !s.kind.spares,
 		Forgets:  s.kind.forgets,
+		Refused:  s.kind.refuses,
 	}
 	if s.kind.oneLock {
 		f.Lock = lockOf(s)

@@ -100,6 +100,11 @@ type Fault struct {
 	// Outlasts says that renewals may have failed for long enough to lose a hold.
 	Outlasts bool
 
+	// Refused says that new connections were refused. After as many failed dials as its pool
+	// has connections, counted since it last stopped, go-redis does not dial for up to a second
+	// more (ConnPool.tryDial), so that a client whose connections are cut meanwhile has none.
+	Refused bool
+
 	// Forgets says that Redis has lost its locks in this window, or only Lock if
 	// that is not empty.
 	Forgets bool

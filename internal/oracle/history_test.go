@@ -158,6 +158,21 @@ func TestHistories(t *testing.T) {
 			s.fault("stop", 20, 30, func(*history.Fault) {})
 			s.lost("a", 10, 110, 0)
 		}, "losses"},
+		{"a hold lost by a short fault, by a client that does not dial for having been refused", func(s *story) {
+			s.fault("refused", 1000, 1500, func(f *history.Fault) { f.Outlasts, f.Refused = true, true })
+			s.fault("kill", 2020, 2030, func(*history.Fault) {})
+			s.lost("a", 2010, 2110, 0)
+			s.hold("b", 2112, 2120, 0)
+		}, ""},
+		{"the same without the fault", func(s *story) {
+			s.fault("refused", 1000, 1500, func(f *history.Fault) { f.Outlasts, f.Refused = true, true })
+			s.lost("a", 2010, 2110, 0)
+		}, "losses"},
+		{"the same, refused too long ago", func(s *story) {
+			s.fault("refused", 500, 900, func(f *history.Fault) { f.Outlasts, f.Refused = true, true })
+			s.fault("kill", 2020, 2030, func(*history.Fault) {})
+			s.lost("a", 2010, 2110, 0)
+		}, "losses"},
 		{"a fixed lease ends and its owner is not told in time", func(s *story) {
 			s.lost("a", 10, 160.1, 0).Fixed = true
 		}, "told"},

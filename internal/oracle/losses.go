@@ -1,15 +1,20 @@
 package oracle
 
 import (
-	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/history"
 )
 
-// lossSlack is how far a loss may be from the fault that explains it, beyond the
-// lease: the news has to come round.
-const lossSlack = 20 * time.Millisecond
+const (
+	// lossSlack is how far a loss may be from the fault that explains it, beyond the
+	// lease: the news has to come round.
+	lossSlack = 20 * time.Millisecond
+
+	// undialed is for how long a client that was refused connections may go on without one
+	// if those that it had are cut.
+	undialed = time.Second
+)
 
 // Losses finds holds that were lost for no reason: not at the end of a fixed lease, with
 // no fault in their last lease that may outlast renewals, and Redis had not forgotten
@@ -47,9 +52,19 @@ func explained(faults []history.Fault, h *hold, at history.Instant, longest time
 	if h.valid != 0 {
 		end = min(at, h.valid)
 	}
-	from := end.Add(-longest - lossSlack)
-	return slices.ContainsFunc(faults, func(f history.Fault) bool {
-		return (f.Client == history.Everyone || f.Client == h.client) && f.Touches(from, at.Add(lossSlack)) &&
-			(f.Outlasts || forgets(f, h.lock))
-	})
+	from, until := end.Add(-longest-lossSlack), at.Add(lossSlack)
+	cut, refused := false, false
+	for _, f := range faults {
+		if f.Client != history.Everyone && f.Client != h.client {
+			continue
+		}
+		refused = refused || f.Refused && f.Touches(from.Add(-undialed), until)
+		if f.Touches(from, until) {
+			if f.Outlasts || forgets(f, h.lock) {
+				return true
+			}
+			cut = true
+		}
+	}
+	return cut && refused
 }
