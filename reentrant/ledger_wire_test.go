@@ -57,7 +57,11 @@ func traffic(t *testing.T, v *virtual, name string, opts ...reentrant.Option) (k
 			for _, key := range args[2 : 2+n] {
 				keys[key] = true
 			}
-		case "SUBSCRIBE", "PUBLISH":
+		case "SUBSCRIBE":
+			for _, channel := range args {
+				channels[channel] = true
+			}
+		case "PUBLISH":
 			channels[args[0]] = true
 		}
 		return ""
@@ -106,7 +110,7 @@ func TestLedger_10_KeysAndChannelsOfOneLock(t *testing.T) {
 	for name, want := range map[string]string{"job": "shop:job", "order:{42}:pay": "42", "order:{43}:pay": "43", "bill:{42}:pay": "42"} {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
 			keys, channels := traffic(t, v, name, reentrant.WithPrefix("shop:"))
-			if len(keys) < 5 || len(channels) < 2 || !keys["shop:"+name] {
+			if len(keys) < 5 || len(channels) < 3 || !keys["shop:"+name] {
 				t.Fatalf("keys %v, channels %v", keys, channels)
 			}
 			for key := range keys {
@@ -114,15 +118,16 @@ func TestLedger_10_KeysAndChannelsOfOneLock(t *testing.T) {
 					t.Errorf("%s: key %q is in the slot of %q, want %q", name, key, tag(key), want)
 				}
 			}
-			common := "redisson_lock__channel:{shop:" + name + "}"
+			rest := ":{shop:" + name + "}"
 			if strings.Contains(name, "{") {
-				common = "redisson_lock__channel:shop:" + name
+				rest = ":shop:" + name
 			}
-			if !channels[common] {
-				t.Errorf("%s: channels %v, want %q", name, channels, common)
+			common, listeners := "redisson_lock__channel"+rest, "redlatch_listeners"+rest
+			if !channels[common] || !channels[listeners] {
+				t.Errorf("%s: channels %v, want %q and %q", name, channels, common, listeners)
 			}
 			for channel := range channels {
-				if tag(channel) != want || !strings.HasPrefix(channel, common) {
+				if ours := strings.HasPrefix(channel, common) || channel == listeners; tag(channel) != want || !ours {
 					t.Errorf("%s: channel %q", name, channel)
 				}
 				if other, ok := seen[channel]; ok {
