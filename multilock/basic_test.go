@@ -3,6 +3,7 @@ package multilock_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,6 +196,8 @@ func TestMembers(t *testing.T) {
 		_, err = multilock.NewWith(a.locks(name), multilock.WithoutQuarantine())
 		wants(t, err, reentrant.ErrInvalidOption)
 		_, err = multilock.NewQuorumWith(a.locks(name), multilock.WithLongestLease(lease-1))
+		wants(t, err, reentrant.ErrInvalidOption)
+		_, err = multilock.NewQuorumWith(a.locks(name), multilock.WithLongestLease(math.MaxInt64))
 		wants(t, err, reentrant.ErrInvalidOption)
 		_, err = multilock.NewQuorumWith(a.locks(name), multilock.WithMemberLimit(0))
 		wants(t, err, reentrant.ErrInvalidOption)
