@@ -102,7 +102,8 @@ func (l *MultiLock) Lock(ctx context.Context) error {
 }
 
 // LockLease is Lock with a fixed lease: no member is renewed, and the hold is lost when
-// it ends. Nested in a hold that is renewed, or around one, it does not end the renewal. It is 1 ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
+// it ends. Nested in a hold that is renewed, or around one, it does not end the renewal. It is
+// 1 ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
 func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 	terms, err := reentrant.TermsOf(reentrant.WithFixedLease(lease))
 	if err != nil {
@@ -120,8 +121,8 @@ func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 //
 // It returns false and no error when so many members were another owner's that the rest
 // was not enough (or, with wait 0, another call of the same Client was asking for them, or this
-// owner's unconfirmed release was still under way); and false and an error when other reasons were needed to explain it, silence at the limit
-// among them.
+// owner's unconfirmed release was still under way); and false and an error when other reasons
+// were needed to explain it, silence at the limit among them.
 func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
 	if lease != 0 {

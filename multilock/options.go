@@ -47,7 +47,7 @@ func WithMemberLimit(limit time.Duration) Option {
 // on a member of this quorum. A server that was started less than this ago, and a
 // little for clocks, may have forgotten a lock that somebody still trusts, and is not
 // counted. All processes must agree on it. The default is the longest lease of the
-// members' Clients, the most 100 years: give it when Clients in other processes have other leases.
+// members' Clients: give it, up to 100 years, when Clients in other processes have other leases.
 //
 // It is also how long a member is trusted without a word from its server about who it
 // is, so that a longer lease, a fixed one for example, does no harm.

@@ -40,7 +40,7 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 	began := time.Now()
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return whyEnded(ctx)
 		}
 		err := command()
 		if !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin || !l.c.pause(backoff(try)) {
@@ -134,7 +134,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
 		if caller.Err() != nil {
-			return caller.Err() // it has left while others had the wire
+			return whyEnded(caller) // it has left while others had the wire
 		}
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())

@@ -25,6 +25,34 @@ func (c endsAtOnce) Err() error {
 	return nil
 }
 
+// unheard is a ctx that has ended, which its call finds out by looking and not by waiting.
+type unheard struct {
+	context.Context
+	asked *atomic.Bool
+}
+
+func (c unheard) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c unheard) Err() error {
+	if c.asked.Swap(true) {
+		return c.Context.Err()
+	}
+	return nil
+}
+
+// Whichever way it is found that the ctx has ended, the error tells why.
+func TestTimeCauseOfACallThatIsNotSent(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		l := v.client().NewLock("job")
+		ctx, cancel := context.WithCancelCause(v.ctx)
+		cancel(errShutdown)
+		_, err := l.IsLocked(unheard{ctx, new(atomic.Bool)})
+		wants(t, err, context.Canceled, errShutdown)
+		_, err = l.ForceUnlock(unheard{ctx, new(atomic.Bool)})
+		wants(t, err, context.Canceled, errShutdown)
+	})
+}
+
 // The goroutine that carries a force begins when its caller has left, and has got the lock.
 func TestTimeForceBeginsWhenItsCallerHasLeft(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
