@@ -41,8 +41,8 @@ type modelOwner struct {
 	ctx    context.Context
 	work   chan func() // of its goroutine; nil for a name, which may act anywhere
 	field  string
-	lost   int          // holds it has lost and not unlocked yet
-	last   *modelTenure // the one lost last
+	lost   int // holds it has lost and not unlocked yet
+	debts  int // how often lost has come down to none
 }
 
 func (o *modelOwner) do(f func()) {
@@ -66,6 +66,7 @@ type modelTenure struct {
 	token    int64
 	ousted   time.Time // when Redis forgot it
 	end      error     // nil while it lives
+	debt     int       // of which of its owner's it is a part, once lost
 	watched  <-chan struct{}
 	observed *reentrant.Hold
 }
