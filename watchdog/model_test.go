@@ -104,7 +104,8 @@ func (m *model) renew(_ context.Context, targets []watchdog.Target, l time.Durat
 
 	if a.hang {
 		<-m.end
-	} else if a.after > 0 {
+	}
+	if a.hang || a.after > 0 {
 		// No two things happen at one instant, or the order of both would be
 		// a matter of luck: steps are whole milliseconds and a few nanoseconds,
 		// answers whole milliseconds and microseconds.
@@ -268,9 +269,8 @@ func TestModel(t *testing.T) {
 			}
 			// What hung answers at last, and counts if its lease still stands.
 			close(m.end)
-			synctest.Wait()
+			m.do(w, step{wait: time.Minute + time.Nanosecond})
 			m.mu.Lock()
-			m.check(w)
 			told := m.told()
 			m.mu.Unlock()
 			closeNow(t, w)
