@@ -182,6 +182,13 @@ func TestMembers(t *testing.T) {
 			_, err = multilock.NewQuorum(none)
 			wants(t, err, multilock.ErrMembers)
 		}
+		var zero multilock.MultiLock
+		wants(t, zero.Lock(v.ctx), multilock.ErrMembers)
+		_, err = zero.TryLock(v.ctx, 0, 0)
+		wants(t, err, multilock.ErrMembers)
+		wants(t, zero.Unlock(v.ctx), reentrant.ErrNotHeld)
+		_, err = multilock.New(a[0].NewLock(name), &zero)
+		wants(t, err, multilock.ErrMembers)
 		inner := a.all(t, name)
 		_, err = multilock.New(inner, a[1].NewLock(name))
 		wants(t, err, multilock.ErrMembers)

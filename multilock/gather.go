@@ -3,6 +3,7 @@ package multilock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -37,6 +38,9 @@ var errLimit = errors.New("limit of the wait")
 
 // acquire takes the lock for the owner of ctx.
 func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use) (*Hold, error) {
+	if len(l.members) == 0 { // New did not make it
+		return nil, fmt.Errorf("%w: there are none", ErrMembers)
+	}
 	ctx, owner, err := reentrant.BindOwner(ctx)
 	if err != nil {
 		return nil, err

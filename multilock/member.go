@@ -80,6 +80,9 @@ func newMembers(locks []Locker) ([]*member, error) {
 				servers = append(servers, p.Server)
 			}
 		}
+		if len(places) == 0 {
+			return nil, fmt.Errorf("%w: number %d has none", ErrMembers, i+1)
+		}
 		m.parts = len(places)
 		m.place = slices.MinFunc(places, place.compare)
 		m.server = strings.Join(servers, "+")

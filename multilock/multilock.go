@@ -21,6 +21,7 @@ var (
 
 // MultiLock is a lock over several others, its members. See the package comment for
 // the two kinds, and for what either survives. It is safe for use by many goroutines.
+// [New] and its like make one; the zero value has no member, and cannot be locked: [ErrMembers].
 //
 // Unlike a [reentrant.Lock] it has a state of its own: it remembers who holds it, so
 // that [MultiLock.Unlock] knows what to release. Unlock the MultiLock that was locked,
