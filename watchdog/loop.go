@@ -1,6 +1,9 @@
 package watchdog
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // run is the watchdog's goroutine.
 func (w *Watchdog) run() {
@@ -79,28 +82,45 @@ func (w *Watchdog) work() (till instant, open bool) {
 func (w *Watchdog) expire(now time.Time) {
 	const many = 128
 	for !w.expiries.empty() && w.expiries.first() <= w.at(now) && len(w.lost) < many {
-		w.endExpired(w.expiries.s[0].x)
+		if x := w.expiries.s[0].x; w.passed(x.validUntil, now) {
+			w.endExpired(x)
+		} else {
+			w.expiries.set(x, w.endOf(x, now)) // the wall clock was set back since bringForward
+		}
 	}
 	if len(w.lost) == many {
 		return
 	}
 
-	// The queue is in the order of the monotonic clock. When the wall clock has
-	// outrun it since the last scan, any watch in it may be over. Small steps add up.
+	// The queue goes by the monotonic clock. When the wall clock has outrun it since
+	// the last scan, all watches end sooner, and may be over. Small steps add up.
 	ahead := w.wall(now).Sub(w.base.Round(0)) - now.Sub(w.base)
 	switch {
 	case ahead > w.ahead+clockStep:
-		for i := len(w.expiries.s) - 1; i >= 0; i-- {
-			// Again as long as one is taken out of i: another may have come
-			// from above to fill the gap.
-			for i < len(w.expiries.s) && w.passed(w.expiries.s[i].x.validUntil, now) {
-				w.endExpired(w.expiries.s[i].x)
+		for _, e := range slices.Clone(w.expiries.s) { // which moves what is in it
+			if w.passed(e.x.validUntil, now) {
+				w.endExpired(e.x)
+			} else {
+				w.bringForward(e.x, now)
 			}
 		}
 		w.ahead = ahead
 	case ahead < w.ahead:
 		w.ahead = ahead
 	}
+}
+
+// bringForward makes the end of a watch, and its renewal, due by the clock that leaves less time.
+func (w *Watchdog) bringForward(x *Watch, now time.Time) {
+	end := w.endOf(x, now)
+	w.expiries.set(x, end)
+	if i := x.pos[byRenewal]; i != 0 {
+		w.renewing.set(x, min(w.renewing.s[i-1].at, w.at(now)+(end-w.at(now))/2))
+	}
+}
+
+func (w *Watchdog) endOf(x *Watch, now time.Time) instant {
+	return w.at(now) + instant(min(x.validUntil.Sub(now), x.validUntil.Round(0).Sub(w.wall(now))))
 }
 
 func (w *Watchdog) endExpired(x *Watch) {
