@@ -75,6 +75,8 @@ type NotAcquiredError struct {
 	// so many members failed that the rest was not enough, in a way that may pass, or in one that
 	// does not.
 	failed, doomed bool
+	said           bool // busy, and servers have said so of enough of them
+	waits          bool // with more time the call would have waited for a member that is another owner's
 }
 
 func (e *NotAcquiredError) Error() string {

@@ -127,7 +127,7 @@ func (g *gathering) next() (complete bool, err error) {
 		return false, g.pause(g.someTime())
 	}
 	g.failures, g.answered = 0, true
-	if busy := g.where((*grip).busy); len(busy) > 0 {
+	if busy := g.where((*grip).awaitable); len(busy) > 0 {
 		return g.waitFor(busy[0])
 	}
 	// Quarantine is what is left, and its end is known.
@@ -186,11 +186,14 @@ func (g *gathering) failure(err error) *NotAcquiredError {
 		err = nil
 	}
 	more := func(pick func(x *grip) bool) bool { return len(g.where(pick)) > len(g.grips)-g.l.need }
-	return &NotAcquiredError{
+	e := &NotAcquiredError{
 		Name: g.l.name, Held: g.had, Need: g.l.need, Of: len(g.grips),
 		Waited: time.Since(g.began), Err: err, Members: memberErrors(g.grips),
-		busy:   more((*grip).busy),
+		busy:   more(func(x *grip) bool { return x.busy() && (g.once() || x.said()) }),
+		said:   more(func(x *grip) bool { return x.busy() && x.said() }),
 		failed: more((*grip).failed),
 		doomed: hopeless(err) || more(func(x *grip) bool { return !x.busy() && hopeless(x.err) }),
 	}
+	e.waits = err == nil && !e.failed && !e.doomed && len(g.where((*grip).awaitable)) > 0
+	return e
 }

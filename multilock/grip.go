@@ -35,6 +35,29 @@ func (g *grip) drop(err error) reentrant.Tenure {
 // busy reports that the member is another owner's.
 func (g *grip) busy() bool { return !g.held() && isBusy(g.err) }
 
+// awaitable reports that somebody who will release the member, or one of its own members, stands
+// in the way.
+func (g *grip) awaitable() bool {
+	if g.held() || g.busy() {
+		return !g.held()
+	}
+	inner, is := g.err.(*NotAcquiredError)
+	return is && inner.waits
+}
+
+// said reports whether it was said of a member that is busy, by its server or by its Client that holds
+// it, that it is another owner's. Otherwise another call of the same Client is asking for it, and
+// may get no answer: then there is nobody who holds the lock, and no time that it is kept for.
+func (g *grip) said() bool {
+	switch e := g.err.(type) {
+	case *reentrant.NotAcquiredError:
+		return e.Holder != "" || e.TTL != 0
+	case *NotAcquiredError:
+		return e.said
+	}
+	return true
+}
+
 // isBusy asks the error itself. What it wraps may be the word of one member of a member,
 // or what was once said in a hold that is lost.
 func isBusy(err error) bool {

@@ -16,7 +16,6 @@ type Hold struct {
 	l      *MultiLock
 	owner  string
 	use    use
-	outer  *Hold     // that it is nested in, nil if none
 	since  time.Time // the grant
 	fixed  time.Time // when it ends; zero: it is renewed
 	ctx    context.Context
@@ -34,6 +33,7 @@ type Hold struct {
 	grips    []grip    // in canonical order; guarded by mu
 	last     time.Time // ValidUntil when it was last looked at; guarded by mu
 	err      error     // the loss; guarded by mu
+	outer    *Hold     // that it is nested in; nil if none, and when this one has ended; guarded by mu
 }
 
 // holdState is where a hold is on its way:
@@ -185,6 +185,13 @@ func (h *Hold) poke() {
 	case h.changed <- struct{}{}:
 	default:
 	}
+}
+
+// over reports whether Release was called, by whoever has the hold: of a loss it was told.
+func (h *Hold) over() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.released
 }
 
 // loss returns the error of a hold that is lost, also when the keeper does not know it

@@ -106,7 +106,7 @@ func (h *Hold) lose() {
 	if now.Before(h.last) {
 		h.last = now
 	}
-	h.state = lost
+	h.state, h.outer = lost, nil
 	h.err = &LostError{
 		Name: h.l.name, Owner: h.owner,
 		Valid: h.l.valid(h.grips), Need: h.l.need, Of: len(h.grips),

@@ -35,7 +35,8 @@ func (h *Hold) Release(ctx context.Context) error {
 		}
 		return err
 	}
-	h.state = released
+	outer := h.outer
+	h.state, h.outer = released, nil // hand over hand, each would keep all those before in memory
 	h.cancel(reentrant.ErrReleased)
 	close(h.stop)
 	h.mu.Unlock()
@@ -55,8 +56,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	if confirmed >= h.l.need {
 		return nil
 	}
-	if lost := h.outer.loss(); lost != nil {
-		return lost // meanwhile: there is no outer hold that goes on
+	if lost := outer.loss(); lost != nil && !outer.over() {
+		return lost // meanwhile: there is no outer hold that goes on, and nobody was told
 	}
 	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.grips), Members: members}
 }

@@ -2,6 +2,7 @@ package multilock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -61,5 +62,42 @@ func TestInnerReleaseUnderALoss(t *testing.T) {
 		}
 		speak()
 		v.pass(time.Second)
+	})
+}
+
+// An outer hold had two members of three, the inner one has all. A member that both have is lost:
+// the outer hold is lost with it, which its owner is told. The inner one goes on with two, is held to
+// its end, and is the last. Its release is not confirmed.
+func TestReleaseAfterAnOlderLoss(t *testing.T) {
+	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
+		a := v.process()
+		l := a.quorum(t, name)
+		ctx := as(v.ctx, "x")
+		v.s[2].refuse("ERR down")
+		outer, err := l.Acquire(ctx)
+		must(t, err)
+		v.s[2].refuse("")
+		inner, err := l.Acquire(ctx)
+		must(t, err)
+		_, err = a[1].NewLock(name).ForceUnlock(v.ctx)
+		must(t, err)
+		v.pass(time.Millisecond)
+		wants(t, outer.Release(v.ctx), reentrant.ErrLost) // told, and over
+		v.pass(10 * lease)
+		if over(inner.Lost()) {
+			t.Fatal("the inner hold is lost")
+		}
+		speak := []func(){v.s[0].silence(), v.s[1].silence()}
+		short, cancel := context.WithTimeout(v.ctx, lease/10)
+		defer cancel()
+		err = inner.Release(short)
+		wants(t, err, reentrant.ErrUnconfirmed)
+		if errors.Is(err, reentrant.ErrLost) {
+			t.Errorf("held to its end (lost: %v), and Release says: %v", over(inner.Lost()), err)
+		}
+		for _, f := range speak {
+			f()
+		}
+		v.pass(10 * lease)
 	})
 }

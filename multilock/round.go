@@ -35,8 +35,10 @@ func (g *gathering) round(except *member) (complete bool) {
 		select {
 		case r := <-results:
 			delete(asked, r.m)
-			if x := &g.grips[r.at]; r.held() || x.err == nil || g.ctx.Err() == nil {
-				*x = r.grip // otherwise the call is over, and what was said before tells more
+			x := &g.grips[r.at]
+			asking := x.busy() && r.busy() && !r.said() // another call is, and its server was not asked for this one
+			if r.held() || x.err == nil || g.ctx.Err() == nil && !asking {
+				*x = r.grip // otherwise the call is over, or nothing new is known: what was said before tells more
 			}
 			if held := heldOf(g.grips); enough == nil && (held >= g.l.need || held+len(asked) < g.l.need) {
 				timer := time.NewTimer(g.l.grace(time.Since(began), asked))

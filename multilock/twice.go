@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -47,7 +48,7 @@ func ownRival(grips []grip, busy *grip) error {
 	}
 	for i := range grips {
 		g := &grips[i]
-		if g == busy || !g.held() || !shareKey(g.m, busy.m) {
+		if g == busy || !g.held() || !shareKey(g.m, busy.m, rival.Holder) {
 			continue
 		}
 		for _, owner := range g.tenure.Owners() {
@@ -60,9 +61,10 @@ func ownRival(grips []grip, busy *grip) error {
 }
 
 // shareKey reports whether two members, which may be locks of several parts, have a key in
-// common.
-func shareKey(a, b *member) bool {
+// common that the first takes by way of the holder's Client.
+func shareKey(a, b *member, holder string) bool {
 	return slices.ContainsFunc(a.Parts(), func(p reentrant.Part) bool {
-		return slices.ContainsFunc(b.Parts(), func(q reentrant.Part) bool { return p.Key == q.Key })
+		return strings.HasPrefix(holder, p.Client+":") &&
+			slices.ContainsFunc(b.Parts(), func(q reentrant.Part) bool { return p.Key == q.Key })
 	})
 }

@@ -24,3 +24,23 @@ func TestOneLockTwiceByNesting(t *testing.T) {
 		})
 	}
 }
+
+// The owner has a lock by way of another Client, outside of the MultiLock, and that Client has
+// another member of it. No two members are the same lock: it is busy.
+func TestBusyByAnotherClientOfTheSameOwner(t *testing.T) {
+	inVirtualTime(t, 2, func(t *testing.T, v *virtual) {
+		f, other := v.process(), v.process(0)
+		ctx := as(v.ctx, "x")
+		must(t, f[0].NewLock(name).Lock(ctx))
+		inner, err := multilock.New(f[0].NewLock("another"), f[1].NewLock(name))
+		must(t, err)
+		l, err := multilock.New(inner, other[0].NewLock(name))
+		must(t, err)
+		if ok, err := l.TryLock(ctx, 0, 0); ok || err != nil {
+			t.Errorf("TryLock = %v, %v", ok, err)
+		}
+		must(t, f[0].NewLock(name).Unlock(ctx))
+		must(t, l.Lock(ctx)) // they are three different locks, and can all be had
+		must(t, l.Unlock(ctx))
+	})
+}
