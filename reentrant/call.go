@@ -116,6 +116,7 @@ func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, d
 		order := q.order()
 		g, err = run(order)
 		if errors.Is(err, errMoot) {
+			q.answered()
 			return lua.Granted{}, doubted, nil // Redis was told nothing: what is in doubt stays so
 		}
 		if err == nil && g.Verdict == lua.Stale {
@@ -139,12 +140,32 @@ func (q *queue) order() lua.Order {
 	if q.doubt {
 		o.Epoch = epochTTL
 	}
+	q.asking()
 	return o
+}
+
+// asking and answered keep since when Redis has not answered about the lock, for those whose
+// limit ends meanwhile. The caller has the wire.
+func (q *queue) asking() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.asked.IsZero() {
+		q.asked = time.Now()
+	}
+}
+
+func (q *queue) answered() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked = time.Time{}
 }
 
 // settle notes what an answer, or its absence, says of the commands sent so far.
 // The caller has the wire.
 func (q *queue) settle(o lua.Order, err error) {
+	if !lua.Unknown(err) {
+		q.answered()
+	}
 	switch {
 	case lua.Unknown(err):
 		q.doubt, q.older = true, false

@@ -39,12 +39,14 @@ func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 	q.mu.Lock()
 	if h := q.holder; h != nil && h.owner == r.owner && h.state == live {
 		q.mu.Unlock()
-		switch err := h.reenter(ctx, r); {
+		err := h.reenter(ctx, r)
+		_, lost := err.(*LostError) // and not wrapped: ctx may have ended for the loss of another lock
+		switch {
 		case errors.Is(err, errGone):
 			return nil, nil
 		case err == nil:
 			return h, nil
-		case errors.Is(err, ErrLost):
+		case lost:
 			return nil, err
 		default:
 			return nil, &NotAcquiredError{Name: q.name, Waited: time.Since(r.began), Err: err}

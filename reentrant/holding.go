@@ -60,7 +60,7 @@ func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
 	h, l := &own.holding, &own.lease
 	l.q, l.field, l.tenant = q, r.owner, h
 	l.asked(r)
-	l.renewed = l.renewed || q.c.renewalsMayBeLate()
+	l.late = q.c.renewalsMayBeLate()
 	h.begin(q, l, r, time.Now())
 	h.token = g.Token
 	q.holder = h

@@ -24,6 +24,7 @@ type lease struct {
 	nested  bool      // and that count was or may have been another than 1
 	reach   time.Time // until when the key may live by the commands for it, renewals excepted
 	renewed bool      // renewals were or may have been sent
+	late    time.Time // until when a renewal of an earlier lease may make this one longer
 	orphan  bool      // reach was moved on by a command that nobody has a hold from
 	long    bool      // reach was moved by more than the Client's lease
 }
@@ -43,11 +44,19 @@ func (l *lease) asked(r request) {
 // expiry is when the key is gone without a release: later than the validity, as
 // the last renewals may have run without an answer.
 func (l *lease) expiry() time.Time {
-	lease := l.q.c.cfg.lease
-	if last := time.Now().Add(lease + watchdog.Drift(lease)); l.renewed && last.After(l.reach) {
+	renewal := time.Now() // the last that may have run
+	if !l.renewed && l.late.Before(renewal) {
+		renewal = l.late
+	}
+	if last := l.renewedAt(renewal); last.After(l.reach) {
 		return last
 	}
 	return l.reach
+}
+
+func (l *lease) renewedAt(t time.Time) (expires time.Time) {
+	lease := l.q.c.cfg.lease
+	return t.Add(lease + watchdog.Drift(lease))
 }
 
 func (l *lease) validUntil() time.Time { return l.q.c.watchdog.ValidUntil(&l.watch) }
@@ -69,6 +78,23 @@ func (l *lease) cleanUp(expires time.Time) {
 	}
 }
 
+// cleanUpAtEnd frees, once its time is over in Redis too and not before, a fixed lease that a renewal
+// of an earlier one may have made longer. The caller has queue.mu.
+func (l *lease) cleanUpAtEnd() {
+	q, end := l.q, l.reach
+	if !l.renewedAt(l.late).After(end) {
+		return
+	}
+	q.goBackground(func() {
+		q.c.pauseOpen(time.Until(end))
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !q.c.isClosing() {
+			l.cleanUp(l.renewedAt(time.Now()))
+		}
+	})
+}
+
 // renewalLate notes that a renewal may run after the end of its holding: renewals do not wait
 // for their turn among the commands of a lock and know no epoch.
 func (c *Client) renewalLate() {
@@ -76,10 +102,12 @@ func (c *Client) renewalLate() {
 	c.lateUntil.Store(&until)
 }
 
-// renewalsMayBeLate reports whether a lease that begins now may be made longer by such a renewal.
-// It would be if the owner is the same; that is not looked at, as it costs no more than that a
-// fixed lease is freed at its end and not left to run out.
-func (c *Client) renewalsMayBeLate() bool {
-	until := c.lateUntil.Load()
-	return until != nil && time.Now().Before(*until)
+// renewalsMayBeLate returns until when a lease that begins now may be made longer by such a renewal.
+// It would be if the lock and the owner are the same; that is not looked at, as it costs no more
+// than a command at the end of a short fixed lease that nobody releases.
+func (c *Client) renewalsMayBeLate() (until time.Time) {
+	if late := c.lateUntil.Load(); late != nil && time.Now().Before(*late) {
+		return *late
+	}
+	return time.Time{}
 }

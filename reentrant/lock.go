@@ -33,8 +33,8 @@ func (l *Lock) Name() string { return l.name }
 // The wait ends when the lock is acquired, when ctx ends, when the Client closes, or
 // when Redis cannot be reached. If Redis has never answered this call, that is after four
 // attempts or more in 2 s, which the library repeats itself: 2 to 3 s when connections are refused,
-// up to 20 s when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). If it has
-// answered, or another owner of this Client held the lock, it is with the first attempt that
+// up to 20 s when Redis is silent (four times go-redis' ReadTimeout, by default 5 s; fewer with a short
+// lease, as below). If it has answered, or another owner of this Client held the lock, it is with the first attempt that
 // fails more than one lease, but at least 2 s, after the first one that failed. All calls of a Client that wait
 // for the lock through the same outage end together.
 //
@@ -70,8 +70,8 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 // A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less there is
 // one attempt: a command that was refused or not answered is repeated, but no repetition begins
 // later than 2 s after the first. On a silent Redis it lasts as long as go-redis' ReadTimeout, by
-// default 5 s, and twice that if a command of a call that has left is still under way: give ctx a
-// deadline if that is too long.
+// default 5 s, and as long again for each command of a call that has left which is still to be
+// answered: give ctx a deadline if that is too long.
 //
 // It returns true and nil when the lock was acquired. It returns false and nil when somebody
 // else held it at the end of the wait, as Redis has told; with wait 0 also when another call of
@@ -100,7 +100,8 @@ func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, er
 // not wait for.
 //
 // It waits for Redis' confirmation until ctx ends, or its own retries do: none begins
-// later than 2 s after the first try, and each may take go-redis' ReadTimeout. The ctx of
+// later than 2 s after the first try, and each may take go-redis' ReadTimeout. A hand-off that
+// is refused is followed by a release, with retries of its own. The ctx of
 // the hold itself, which the release ends, or one made from it will do: the wait is then limited
 // to 5 s or the deadline of that ctx, and a cancellation does not end it.
 //

@@ -58,10 +58,14 @@ func (h *holding) endLost(reason LossReason) *LostError {
 	q, l := h.q, h.lease
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
 	q.remember(h, err)
-	if reason == LeaseEnded && (l.renewed || l.orphan) {
+	switch {
+	case reason != LeaseEnded:
+	case l.renewed, l.orphan:
 		// Renewals may have run unanswered, or may still, and so may a re-entry
 		// that nobody waited for: the lock would stay taken for a lease more.
 		l.cleanUp(l.expiry())
+	default:
+		l.cleanUpAtEnd()
 	}
 	h.end(err)
 	if h.lost != nil {

@@ -38,7 +38,7 @@ type queue struct {
 	ears    *ears                // subscription of the waiters; guarded by mu
 	turns   turns                // guarded by mu
 	answers int                  // attempts that Redis answered; guarded by mu
-	asked   time.Time            // when the attempt under way began, zero if there is none; guarded by mu
+	asked   time.Time            // since when Redis has left commands unanswered, zero if it has not; guarded by mu
 	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
 	follows bool                 // follow is running; guarded by mu
 }
@@ -96,10 +96,14 @@ func (q *queue) refuse(head *waiter, from time.Time, answered bool, err error) {
 	}
 }
 
-// silent reports whether Redis leaves the attempt under way unanswered.
+// silent reports whether it is not known any more who holds the lock, since Redis does not answer
+// what it was asked or told about it: an attempt, or a release of this Client's.
 func (q *queue) silent() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.holder != nil && q.holder.state == live {
+		return false // an owner of this Client does, and had the word of Redis for it
+	}
 	return !q.asked.IsZero() && time.Since(q.asked) > silence
 }
 
