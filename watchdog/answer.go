@@ -107,7 +107,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 		moved := v.After(x.validUntil)
 		if moved {
 			x.validUntil = v
-			w.expiries.set(x, w.at(v))
+			w.expiries.set(x, w.endOf(x, now))
 		}
 		if !moved && !awaited {
 			return news{}
@@ -117,7 +117,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 			return news{what: lost, handler: x.handler, cause: CauseExpired}
 		}
 		if x.renew && x.call == nil {
-			w.renewing.set(x, w.renewalAt(x, w.at(c.sent), w.at(now)))
+			w.renewing.set(x, w.renewalAt(x, w.at(c.sent), now))
 		}
 		if !moved {
 			return news{what: renewed}
@@ -133,7 +133,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 		return news{} // was counted when it was given up
 	}
 	if x.renew {
-		w.renewing.set(x, w.retryAt(x, w.at(now), delay))
+		w.renewing.set(x, w.retryAt(x, now, delay))
 	}
 	return news{what: failed}
 }

@@ -101,23 +101,3 @@ func TestFault29WallClockForthAndBack(t *testing.T) {
 		h.mustBeLost(t, end, watchdog.CauseExpired)
 	})
 }
-
-// The machine was suspended until shortly before the end of a lease, and before its renewal is
-// due by the monotonic clock: it is renewed in time.
-func TestFault29RenewedAfterASuspension(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ahead atomic.Int64
-		w := (&redis{}).start(watchdog.Config{})
-		defer closeNow(t, w)
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(ahead.Load())) })
-		var h holder
-		w.Add(&h.Watch, target(1), &h, renewable())
-		after(5 * time.Second)
-		ahead.Store(int64(22 * time.Second)) // 2.7 s left, 5 s to the renewal
-		after(2500 * time.Millisecond)
-		h.mustBeHeld(t)
-		if n := h.renewals(); n != 1 {
-			t.Errorf("renewed %d times", n)
-		}
-	})
-}

@@ -120,7 +120,7 @@ func (w *Watchdog) bringForward(x *Watch, now time.Time) {
 }
 
 func (w *Watchdog) endOf(x *Watch, now time.Time) instant {
-	return w.at(now) + instant(min(x.validUntil.Sub(now), x.validUntil.Round(0).Sub(w.wall(now))))
+	return w.at(now) + instant(w.timeLeft(x.validUntil, now))
 }
 
 func (w *Watchdog) endExpired(x *Watch) {

@@ -17,7 +17,9 @@ const (
 
 func (w *Watchdog) at(t time.Time) instant { return instant(t.Sub(w.base)) }
 
-func (w *Watchdog) passed(t, now time.Time) bool { return passed(t, now, w.wall(now)) }
+func (w *Watchdog) timeLeft(t, now time.Time) time.Duration { return left(t, now, w.wall(now)) }
+
+func (w *Watchdog) passed(t, now time.Time) bool { return w.timeLeft(t, now) <= 0 }
 
 const (
 	// maxHelpers bounds the calls of RenewFunc that exist at a time, those that
@@ -76,8 +78,9 @@ func (w *Watchdog) retryDelay() time.Duration {
 // retryAt is when a renewal of x that failed is tried again: after delay, but
 // sooner as the end comes near, so that Redis may come back as late as a few
 // hundredths of a second before it.
-func (w *Watchdog) retryAt(x *Watch, now instant, delay time.Duration) instant {
-	left := w.at(x.validUntil) - now
+func (w *Watchdog) retryAt(x *Watch, t time.Time, delay time.Duration) instant {
+	now := w.at(t)
+	left := w.endOf(x, t) - now
 	return now + max(min(instant(delay), left/2), instant(minRetry))
 }
 
@@ -87,8 +90,8 @@ func (w *Watchdog) retryAt(x *Watch, now instant, delay time.Duration) instant {
 //
 // Rounding down gives what taking along "everything due soon" would, while the
 // queue stays in the order in which things happen.
-func (w *Watchdog) renewalAt(x *Watch, sent, now instant) instant {
-	end := w.at(x.validUntil)
+func (w *Watchdog) renewalAt(x *Watch, sent instant, t time.Time) instant {
+	now, end := w.at(t), w.endOf(x, t)
 	if end <= now {
 		return now
 	}

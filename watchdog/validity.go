@@ -23,22 +23,17 @@ func Validity(sent time.Time, lease time.Duration) time.Time {
 // a virtual machine is suspended (golang/go#24595), and Redis' clock does not.
 // A wall clock that is set forward makes a lease end early, one that is set back
 // changes nothing: neither makes it end late.
-func Passed(t time.Time) bool {
-	now := time.Now()
-	return passed(t, now, wallOf(now))
-}
+func Passed(t time.Time) bool { return Left(t, time.Now()) <= 0 }
 
 // Left is how much time there is from now until t, by the clock that leaves less: 0 or
 // less exactly if t has passed.
-func Left(t, now time.Time) time.Duration {
-	return min(t.Sub(now), t.Round(0).Sub(wallOf(now)))
-}
+func Left(t, now time.Time) time.Duration { return left(t, now, wallOf(now)) }
 
-// passed is Passed for a given reading of both clocks.
-func passed(t, now, wall time.Time) bool {
-	// Before goes by the monotonic readings if both times have one; Round(0)
-	// strips them.
-	return !now.Before(t) || !wall.Before(t.Round(0))
+// left is Left for a given reading of both clocks. Everything that asks whether a lease is over
+// goes by it.
+func left(t, now, wall time.Time) time.Duration {
+	// Sub goes by the monotonic readings if both times have one; Round(0) strips them.
+	return min(t.Sub(now), t.Round(0).Sub(wall))
 }
 
 func wallOf(now time.Time) time.Time { return now.Round(0) }

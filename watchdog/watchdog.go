@@ -87,17 +87,17 @@ func New(cfg Config) *Watchdog {
 //
 // After Close, x is registered but nothing will be renewed or reported.
 func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
-	now := w.at(time.Now())
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := time.Now()
 	w.end(x)
 	x.gen++
 	x.unanswered.Store(0)
 	x.target, x.handler = t, h
 	x.validUntil, x.renew, x.renewUntil = s.ValidUntil, s.Renew, s.RenewUntil
-	w.expiries.set(x, w.at(x.validUntil))
+	w.expiries.set(x, w.endOf(x, now))
 	if x.renew {
-		w.renewing.set(x, w.renewalAt(x, now, now))
+		w.renewing.set(x, w.renewalAt(x, w.at(now), now))
 	}
 	if !w.started && !w.closed {
 		w.started = true
@@ -128,14 +128,14 @@ func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	moved := s.ValidUntil.After(x.validUntil)
 	if moved {
 		x.validUntil = s.ValidUntil
-		w.expiries.set(x, w.at(x.validUntil))
+		w.expiries.set(x, w.endOf(x, now))
 	}
 	switch {
 	case !x.renew:
 		w.renewing.remove(x)
 	case x.call != nil: // its answer plans the next
 	case moved || x.pos[byRenewal] == 0:
-		w.renewing.set(x, w.renewalAt(x, w.at(now), w.at(now)))
+		w.renewing.set(x, w.renewalAt(x, w.at(now), now))
 		w.wakeFor(x)
 	}
 	return true
@@ -161,8 +161,8 @@ func (w *Watchdog) Retarget(x *Watch, t Target) {
 	}
 	x.call = nil
 	if x.renew {
-		now := w.at(time.Now())
-		w.renewing.set(x, w.renewalAt(x, now, now))
+		now := time.Now()
+		w.renewing.set(x, w.renewalAt(x, w.at(now), now))
 		w.wakeFor(x)
 	}
 }
