@@ -18,6 +18,7 @@ type grip struct {
 	proof    proof            // with tenure
 	unproven error            // why there is no newer proof, if one was asked for
 	err      error            // why the member is not held, if it was asked for
+	awaited  bool             // err is that of a wait, at whose end the member knows another owner from silence
 }
 
 func (g *grip) held() bool { return g.tenure != nil }
@@ -28,7 +29,7 @@ func (g *grip) ended() bool { return g.held() && g.tenure.Context().Err() != nil
 // drop forgets a member that was held, and returns what is to be released.
 func (g *grip) drop(err error) reentrant.Tenure {
 	t := g.tenure
-	g.tenure, g.proof, g.unproven, g.err = nil, proof{}, nil, err
+	g.tenure, g.proof, g.unproven, g.err, g.awaited = nil, proof{}, nil, err, false
 	return t
 }
 
@@ -51,7 +52,7 @@ func (g *grip) awaitable() bool {
 func (g *grip) said() bool {
 	switch e := g.err.(type) {
 	case *reentrant.NotAcquiredError:
-		return e.Holder != "" || e.TTL != 0
+		return g.awaited || e.Holder != "" || e.TTL != 0
 	case *NotAcquiredError:
 		return e.said
 	}

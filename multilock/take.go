@@ -44,7 +44,9 @@ func (g *gathering) await(ctx context.Context, m *member) grip {
 	defer cancel()
 	tenure, err := m.Take(ctx, terms)
 	if err != nil {
-		return g.l.refused(ctx, m, err)
+		x := g.l.refused(ctx, m, err)
+		x.awaited = true
+		return x
 	}
 	return g.l.proven(limited, m, tenure)
 }

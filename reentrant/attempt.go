@@ -46,6 +46,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	if q.ears != nil {
 		q.ears.forget() // whatever they told, this attempt comes after it
 	}
+	q.asked = time.Now()
 	q.mu.Unlock()
 
 	order := q.order()
@@ -66,6 +67,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	q.settle(order, err)
 
 	q.mu.Lock()
+	q.asked = time.Time{}
 	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.first != nil
 	if err == nil {
 		q.answers++

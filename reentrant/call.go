@@ -112,11 +112,12 @@ func (c *Client) goBackground(f func()) bool {
 // run. The caller has the wire.
 func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
 	began := time.Now()
+	q.sending()
+	defer q.sent()
 	for try := 0; ; try++ {
 		order := q.order()
 		g, err = run(order)
 		if errors.Is(err, errMoot) {
-			q.answered()
 			return lua.Granted{}, doubted, nil // Redis was told nothing: what is in doubt stays so
 		}
 		if err == nil && g.Verdict == lua.Stale {
@@ -140,21 +141,18 @@ func (q *queue) order() lua.Order {
 	if q.doubt {
 		o.Epoch = epochTTL
 	}
-	q.asking()
 	return o
 }
 
-// asking and answered keep since when Redis has not answered about the lock, for those whose
-// limit ends meanwhile. The caller has the wire.
-func (q *queue) asking() {
+// sending and sent tell those whose limit ends meanwhile since when a command is under way, its
+// repetitions included. The caller has the wire.
+func (q *queue) sending() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.asked.IsZero() {
-		q.asked = time.Now()
-	}
+	q.asked = time.Now()
 }
 
-func (q *queue) answered() {
+func (q *queue) sent() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.asked = time.Time{}
@@ -163,9 +161,9 @@ func (q *queue) answered() {
 // settle notes what an answer, or its absence, says of the commands sent so far.
 // The caller has the wire.
 func (q *queue) settle(o lua.Order, err error) {
-	if !lua.Unknown(err) {
-		q.answered()
-	}
+	q.mu.Lock()
+	q.unanswered = err != nil
+	q.mu.Unlock()
 	switch {
 	case lua.Unknown(err):
 		q.doubt, q.older = true, false

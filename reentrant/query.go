@@ -136,12 +136,10 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		if caller.Err() != nil {
 			return whyEnded(caller) // it has left while others had the wire
 		}
-		q.asking()
+		q.sending()
+		defer q.sent()
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
-		if !lua.Unknown(err) {
-			q.answered()
-		}
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		// After a try without an answer "it was free" may be that try's work. Told here, as
 		// the caller may have left.
