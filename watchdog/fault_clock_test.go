@@ -68,7 +68,7 @@ func TestFault29WallClockCreeps(t *testing.T) {
 		var h holder
 		w.Add(&h.Watch, target(1), &h, fixed(lease))
 		began := time.Now()
-		for len(h.lost) == 0 {
+		for h.losses() == 0 {
 			if over := time.Since(began) + time.Duration(ahead.Load()) - validity; over > 1100*time.Millisecond {
 				t.Fatalf("not lost %v after its end by the wall clock", over)
 			}

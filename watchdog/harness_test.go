@@ -52,6 +52,12 @@ func (h *holder) renewals() int {
 	return len(h.renewed)
 }
 
+func (h *holder) losses() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.lost)
+}
+
 func (h *holder) mustBeHeld(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
