@@ -158,12 +158,22 @@ func (q *queue) sent() {
 	q.asked = time.Time{}
 }
 
+// note keeps since when Redis has refused what it was asked, or not answered. The caller has the wire.
+func (q *queue) note(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case err == nil:
+		q.failing = time.Time{}
+	case q.failing.IsZero():
+		q.failing = q.asked
+	}
+}
+
 // settle notes what an answer, or its absence, says of the commands sent so far.
 // The caller has the wire.
 func (q *queue) settle(o lua.Order, err error) {
-	q.mu.Lock()
-	q.unanswered = err != nil
-	q.mu.Unlock()
+	q.note(err)
 	switch {
 	case lua.Unknown(err):
 		q.doubt, q.older = true, false

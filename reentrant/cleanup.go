@@ -116,7 +116,7 @@ func (q *queue) background(until time.Time, command func(context.Context) (done 
 			}
 			done := take(ctx, q.wire)
 			if done {
-				done = command(ctx)
+				done = ctx.Err() != nil || command(ctx) // take goes either way when both are ready
 				<-q.wire
 			}
 			<-q.c.cleaners

@@ -61,9 +61,6 @@ func (q *queue) enter(ctx context.Context, r request) (*holding, error) {
 		if q.holder != nil {
 			busy.Holder = q.holder.owner
 		}
-		if q.silent() {
-			busy.Err = errNoAnswer // to those who ask it already, or release it
-		}
 		q.mu.Unlock()
 		return nil, busy
 	}

@@ -77,8 +77,8 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 // else held it at the end of the wait, as Redis has told; with wait 0 also when another call of
 // this Client was already asking Redis for it, or when the owner's own release of it, which
 // returned without a confirmation, was still under way. When that is not known it returns false and an
-// error that is [ErrNotAcquired]: Redis has not answered, or has refused this Client's last command for
-// the lock or left it without an answer for more than 1 s. For the other errors see [Lock.Lock].
+// error that is [ErrNotAcquired]: Redis has not answered, or at the limit has for more than 1 s refused
+// this Client's commands for the lock or left them unanswered. For the other errors see [Lock.Lock].
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	r := request{lease: l.c.cfg.lease, limited: true, wait: wait}
 	if lease != 0 {

@@ -137,10 +137,14 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 			return whyEnded(caller) // it has left while others had the wire
 		}
 		q.sending()
+		began := time.Now()
 		defer q.sent()
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
+		if err == nil || time.Since(began) > silence { // not for one lost reply, which nobody repeats
+			q.note(err)
+		}
 		// After a try without an answer "it was free" may be that try's work. Told here, as
 		// the caller may have left.
 		if err == nil && (freed || doubted) && robbed != nil {

@@ -40,9 +40,8 @@ type queue struct {
 	answers int                  // attempts that Redis answered; guarded by mu
 	asked   time.Time            // when the command under way began, zero if there is none; guarded by mu
 	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
+	failing time.Time            // when the commands began that were refused or not answered, zero if the last was; guarded by mu
 	follows bool                 // follow is running; guarded by mu
-
-	unanswered bool // the last command with an order was not answered, or refused; guarded by mu
 }
 
 func newQueue(c *Client, l *Lock) *queue {
@@ -99,12 +98,18 @@ func (q *queue) refuse(head *waiter, from time.Time, answered bool, err error) {
 }
 
 // silent reports whether it is not known any more who holds the lock, since Redis does not answer
-// what it was asked or told: an attempt, or a release of this Client's. The caller has mu.
+// what it was asked or told: an attempt, or a release of this Client's.
 func (q *queue) silent() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.holder != nil && q.holder.state == live {
 		return false // an owner of this Client does, and had the word of Redis for it
 	}
-	return q.unanswered || !q.asked.IsZero() && time.Since(q.asked) > silence
+	from := q.failing
+	if from.IsZero() {
+		from = q.asked
+	}
+	return !from.IsZero() && time.Since(from) > silence
 }
 
 // promote lets the first waiter lead if nobody of this Client has the lock.

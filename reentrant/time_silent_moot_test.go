@@ -82,3 +82,29 @@ func TestTimeOneLostReplyIsNoSilence(t *testing.T) {
 		_ = lead.wait()
 	})
 }
+
+// D1: Redis is silent from 0.2 s on. A force gets no answer, then an attempt gets none.
+func TestTimeSilenceOutlastsAForce(t *testing.T) {
+	for limit := 1500 * time.Millisecond; limit < 8*time.Second; limit += 250 * time.Millisecond {
+		t.Run(limit.String(), func(t *testing.T) {
+			inVirtualTime(t, func(t *testing.T, v *virtual) {
+				must(t, v.client().NewLock("l").LockLease(v.ctx, time.Hour))
+				rdb := redistest.MiniClient(t, v.mini, func(o *redis.Options) { o.ReadTimeout = 1900 * time.Millisecond })
+				l := newClient(t, rdb, reentrant.WithLease(time.Minute)).NewLock("l")
+				call := begin(func() error {
+					ok, err := l.TryLock(reentrant.WithOwner(v.ctx, "p"), limit, 0)
+					if ok || !errors.Is(err, reentrant.ErrNotAcquired) {
+						t.Errorf("limit %v: %v, %v, as if somebody had the lock", limit, ok, err)
+					}
+					return err
+				})
+				v.pass(200 * time.Millisecond)
+				v.scriptsTake(time.Hour)
+				force := begin(func() error { _, err := l.ForceUnlock(v.ctx); return err })
+				_ = call.wait()
+				v.onCommand(nil)
+				_ = force.wait()
+			})
+		})
+	}
+}

@@ -191,19 +191,13 @@ func (v *vigil) interrupted() (*holding, error) {
 		return v.giveUp(whyEnded(v.ctx))
 	case v.q.c.isClosing():
 		return v.giveUp(ErrClosed)
-	case v.answered && v.failure == nil && !v.silent():
+	case v.answered && v.failure == nil && !v.q.silent():
 		return v.giveUp(nil)
 	case v.failure != nil:
 		return v.giveUp(v.failure)
 	default:
 		return v.giveUp(errNoAnswer)
 	}
-}
-
-func (v *vigil) silent() bool {
-	v.q.mu.Lock()
-	defer v.q.mu.Unlock()
-	return v.q.silent()
 }
 
 func (v *vigil) tellWaiting() {
