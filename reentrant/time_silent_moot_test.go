@@ -77,7 +77,6 @@ func TestTimeOneLostReplyIsNoSilence(t *testing.T) {
 			t.Error("forced")
 		}
 		_ = call.wait()
-		t.Log("scripts since: ", cut.Load())
 		leave()
 		_ = lead.wait()
 	})

@@ -22,7 +22,7 @@ func TestFault29WallClockJumps(t *testing.T) {
 				r := &redis{}
 				w := r.start(watchdog.Config{})
 				defer closeNow(t, w)
-				w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(jumped.Load())) })
+				runAhead(w, &jumped)
 				var renewed, kept holder
 				w.Add(&renewed.Watch, target(1), &renewed, renewable())
 				w.Add(&kept.Watch, target(2), &kept, fixed(lease))
@@ -64,7 +64,7 @@ func TestFault29WallClockCreeps(t *testing.T) {
 		var ahead atomic.Int64
 		w := (&redis{}).start(watchdog.Config{})
 		defer closeNow(t, w)
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(ahead.Load())) })
+		runAhead(w, &ahead)
 		var h holder
 		w.Add(&h.Watch, target(1), &h, fixed(lease))
 		began := time.Now()
@@ -89,7 +89,7 @@ func TestFault29WallClockForthAndBack(t *testing.T) {
 		var ahead atomic.Int64
 		w := (&redis{}).start(watchdog.Config{})
 		defer closeNow(t, w)
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(ahead.Load())) })
+		runAhead(w, &ahead)
 		var h holder
 		w.Add(&h.Watch, target(1), &h, fixed(lease))
 		end := time.Now().Add(validity)

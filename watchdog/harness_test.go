@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,12 @@ const lease = 30 * time.Second
 var validity = lease - watchdog.Drift(lease)
 
 var errRedis = errors.New("redis: connection refused")
+
+// runAhead has w's wall clock run ahead of the monotonic one by so many nanoseconds, as after a
+// suspension. Call it before the first Add.
+func runAhead(w *watchdog.Watchdog, by *atomic.Int64) {
+	w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(by.Load())) })
+}
 
 // holder is what holds a lease: the watch by value, and what it has heard.
 type holder struct {

@@ -55,7 +55,7 @@ func TestSuspendedMachine(t *testing.T) {
 		var slept atomic.Int64
 		r := &redis{}
 		w := r.start(watchdog.Config{})
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+		runAhead(w, &slept)
 		hs := make([]holder, 1000)
 		for i := range hs {
 			s := renewable()
@@ -94,7 +94,7 @@ func TestNoRenewalAfterSuspension(t *testing.T) {
 			r := &redis{}
 			r.answer = slow(3 * time.Second)
 			w := r.start(watchdog.Config{})
-			w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+			runAhead(w, &slept)
 			h := &holder{}
 			w.Add(&h.Watch, target(1), h, renewable())
 			time.Sleep(at)
@@ -121,7 +121,7 @@ func TestAnswerAfterSuspensionDoesNotRevive(t *testing.T) {
 		var slept atomic.Int64
 		r := &redis{answer: slow(1200 * time.Millisecond)}
 		w := r.start(watchdog.Config{})
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+		runAhead(w, &slept)
 		h := &holder{}
 		w.Add(&h.Watch, target(1), h, renewable())
 		time.Sleep(11*time.Second + 100*time.Millisecond)
@@ -140,7 +140,7 @@ func TestNoBatchAfterSuspension(t *testing.T) {
 		var slept atomic.Int64
 		r := &redis{answer: slow(500 * time.Millisecond)}
 		w := r.start(watchdog.Config{Batch: 1})
-		w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(slept.Load())) })
+		runAhead(w, &slept)
 		var hs [2]holder
 		for i := range hs {
 			w.Add(&hs[i].Watch, target(i), &hs[i], renewable())
