@@ -23,10 +23,13 @@ type options struct {
 func parse(args []string) (o options, err error) {
 	c := &o.config
 	flags := flag.NewFlagSet("benchmarks", flag.ExitOnError)
-	flags.DurationVar(&c.For, "for", 3*time.Second, "measure each workload with each peer so long, each round")
-	flags.DurationVar(&c.Warm, "warm", 500*time.Millisecond, "work so long before each measurement")
+	flags.DurationVar(&c.Slice, "slice", 75*time.Millisecond, "in each sweep each peer works so long")
+	flags.DurationVar(&c.Lead, "lead", 20*time.Millisecond, "and so long before that, which does not count")
+	flags.IntVar(&c.Sweeps, "sweeps", 80, "sweeps; the medians of the slices and of the ratios of those in a sweep count")
+	flags.DurationVar(&c.For, "for", 1500*time.Millisecond, "length of the windows, for what a slice is too short for")
+	flags.DurationVar(&c.Warm, "warm", 250*time.Millisecond, "work so long before each window")
 	flags.DurationVar(&c.WarmJVM, "warm-jvm", 10*time.Second, "and so long before the first of a JVM")
-	flags.IntVar(&c.Rounds, "rounds", 5, "rounds; the median counts")
+	flags.IntVar(&c.Rounds, "rounds", 3, "rounds of windows; the median counts")
 	flags.IntVar(&c.Waiters, "waiters", 10_000, "waiters for one lock in crowd and crowd-spread")
 	flags.IntVar(&c.Names, "names", 100_000, "names in churn")
 	flags.IntVar(&c.Locks, "locks", 100_000, "locks to hold at once in many-held")
@@ -47,7 +50,7 @@ func parse(args []string) (o options, err error) {
 		flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 		shorten(c, set)
 	}
-	if c.For <= 0 || c.Rounds < 1 || min(c.Locks, c.Names, c.Waiters) < 10 || c.Lease < 300*time.Millisecond || flags.NArg() > 0 {
+	if min(c.For, c.Slice) <= 0 || c.Rounds < 1 || min(c.Locks, c.Names, c.Waiters) < 10 || c.Lease < 300*time.Millisecond || flags.NArg() > 0 {
 		return o, fmt.Errorf("usage: times and rounds are more than 0, waiters, names and locks 10 or more, a lease is 300ms or more, and there are no arguments but flags")
 	}
 	if *only != "" {
@@ -67,6 +70,7 @@ func shorten(c *bench.Config, set map[string]bool) {
 			shorten()
 		}
 	}
+	short("sweeps", func() { c.Sweeps = 10 })
 	short("for", func() { c.For = 500 * time.Millisecond })
 	short("warm", func() { c.Warm = 200 * time.Millisecond })
 	short("warm-jvm", func() { c.WarmJVM = 2 * time.Second })

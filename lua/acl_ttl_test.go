@@ -13,7 +13,7 @@ import (
 func TestFault33NoKeyWithoutTTL(t *testing.T) {
 	commands := []string{
 		"exists", "del", "get", "set", "pttl", "pexpire", "time", "hget", "hset", "hdel", "hexists", "hlen", "hkeys",
-		"hmget", "zadd", "zrem", "zpopmin", "zcard", "zscore", "zrank", "publish", "spublish", "pubsub",
+		"hmget", "zadd", "zrem", "zpopmin", "zcard", "zscore", "zrank", "zrange", "publish", "spublish", "pubsub",
 	}
 	missing := [][]string{{"pexpire", "hdel", "del"}, {"pexpire", "hdel", "set"}}
 	for _, one := range commands {
@@ -55,6 +55,10 @@ func (r *rig) wantTTLs(t *testing.T, without string, a *client) {
 				},
 				"release": func() error {
 					_, _, err := lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, a.p, &a.keys)
+					return err
+				},
+				"linger": func() error {
+					_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"renew": func() error {

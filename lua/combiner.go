@@ -33,7 +33,7 @@ const (
 // went alone. Commands must not be such that go-redis sends them again ([redis.Cmder]
 // NoRetry), as those of the scripts are.
 type Combiner struct {
-	client *redis.Client
+	client Pipelined
 
 	mu      sync.Mutex
 	sending int      // commands and batches that have their turn; guarded by mu
@@ -46,10 +46,17 @@ type batch struct {
 	done chan struct{} // closed when all commands have their outcome
 }
 
+// Pipelined is a [Processor] that sends several commands in one round trip too, as the clients and
+// connections of go-redis for one server do.
+type Pipelined interface {
+	Processor
+	Pipeline() redis.Pipeliner
+}
+
 // NewCombiner makes a Combiner for a client of one server. The pipeline of a cluster
 // client will not do: a command that was sent to the wrong node, sent again and then
 // lost keeps the error MOVED, as if it had not run.
-func NewCombiner(client *redis.Client) *Combiner {
+func NewCombiner(client Pipelined) *Combiner {
 	return &Combiner{client: client}
 }
 
@@ -72,7 +79,7 @@ func (c *Combiner) Process(ctx context.Context, cmd redis.Cmder) error {
 	c.awaitTurn(b)
 	defer c.pass()
 	defer close(b.done)
-	c.send(ctx, c.take(b))
+	c.sendBatch(ctx, c.take(b))
 	return cmd.Err()
 }
 
@@ -137,6 +144,21 @@ func (c *Combiner) pass() {
 		}
 	}
 	c.sending--
+}
+
+// sendBatch gives each command its outcome, also if a hook of go-redis panics or ends the goroutine: of those who
+// wait for it some would take a command without one for answered.
+func (c *Combiner) sendBatch(ctx context.Context, cmds []redis.Cmder) {
+	returned := false
+	defer func() {
+		if !returned {
+			for _, cmd := range cmds {
+				cmd.SetErr(ErrAborted)
+			}
+		}
+	}()
+	c.send(ctx, cmds)
+	returned = true
 }
 
 func (c *Combiner) send(ctx context.Context, cmds []redis.Cmder) {

@@ -8,12 +8,13 @@
 // are our own, begin with "redlatch_" and always have a TTL:
 //
 //	name                              hash: owner -> hold count, TTL = lease
-//	redisson_lock__channel:{name}     channel: "0" freed (Java), "-0" freed and somebody woken (Go)
+//	redisson_lock__channel:{name}     channel: "0" freed (Java) or left to nobody (Go), "-0" freed and somebody woken (Go)
 //	redisson_lock__channel:{name}:id  channel of one client: it is its turn
 //	redisson_lock_token:{name}        fencing counter
 //	redlatch_waiters:{name}           sorted set: client id -> arrival, by Redis' clock
 //	redlatch_turn:{name}              the client that was woken; others find the free lock taken
 //	redlatch_epoch:{name}:id          commands of that client numbered below it are stale
+//	redlatch_client:{prefix+id}       what a client calls itself, if it does; in a slot of its own
 //
 // # Twice, late, never
 //

@@ -30,6 +30,8 @@ func TestForeignLock(t *testing.T) {
 				wantForeign(t, "count", err)
 				_, _, err = lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "release", err)
+				_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+				wantForeign(t, "linger", err)
 				_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: o}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "transfer", err)
 			}
@@ -37,6 +39,8 @@ func TestForeignLock(t *testing.T) {
 			wantForeign(t, "force", err)
 			_, err = lua.Inspect(ctx, r.rdb, &a.keys, "a:1")
 			wantForeign(t, "inspect", err)
+			_, err = lua.ReadReport(ctx, r.rdb, &a.keys, a.wake, true)
+			wantForeign(t, "report", err)
 			if got := a.renew(t, "1", time.Hour); got != lua.NotOwner {
 				t.Errorf("renew: %d", got)
 			}
@@ -89,6 +93,14 @@ func (r *rig) everyCommand(t *testing.T, a *client, o lua.Order) {
 		},
 		func() error {
 			_, _, err := lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+			return err
+		},
+		func() error {
+			_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+			return err
+		},
+		func() error {
+			_, err := lua.ReadReport(ctx, r.rdb, &a.keys, a.wake, true)
 			return err
 		},
 		func() error { return lua.Leave(ctx, r.rdb, &a.keys, a.id, a.wake) },

@@ -20,6 +20,7 @@ const (
 	tokens    = "redisson_lock_token"
 	channels  = "redisson_lock__channel"
 	listeners = "redlatch_listeners"
+	clients   = "redlatch_client"
 )
 
 // Epoch is the key of this client's epoch.
@@ -44,10 +45,14 @@ func (k Keys) Listeners() string { return k.tagged(listeners, "") }
 // Own is the channel of this client.
 func (k Keys) Own() string { return k.tagged(channels, ":"+k.client) }
 
+// ClientKey is the key by which the client with that id is known by name, if it has one: it is no lock's, and
+// begins as the others do that belong to the locks under the prefix.
+func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").tagged(clients, "") }
+
 // Reserved reports whether a lock kept at key could be taken for what belongs to another
 // lock: its key begins as only such names do.
 func Reserved(key string) bool {
-	for _, kind := range []string{epochs, turns, waiters, tokens, channels, listeners} {
+	for _, kind := range []string{epochs, turns, waiters, tokens, channels, listeners, clients} {
 		if rest, found := strings.CutPrefix(key, kind); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
 			return true
 		}

@@ -9,6 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// ErrAborted is the outcome of a command whose goroutine was ended while it was under way, by a
+// panic or runtime.Goexit in a hook of go-redis: it may have run.
+var ErrAborted = errors.New("ended by a panic or Goexit in a hook or an event function")
+
 // Unknown reports whether after err the script may have run, or may still run:
 // the command was, or may have been, written and no reply came. After any other
 // error it has changed nothing.

@@ -64,6 +64,8 @@ func (r *rig) wantRefusals(t *testing.T, a *client, code string) {
 		want("transfer", err)
 		_, _, err = lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 		want("release", err)
+		_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+		want("linger", err)
 	}
 	_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
 	want("force", err)

@@ -94,8 +94,6 @@ func TestRenewBatch(t *testing.T) {
 
 func TestRenewMany(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
-		// Lua's unpack fails from some thousands of values on; this script must not
-		// depend on it.
 		tenants := make([]lua.Tenant, 10_000)
 		for i := range tenants {
 			tenants[i] = lua.Tenant{Lock: name, Owner: "nobody"}

@@ -19,6 +19,11 @@ func TestReserved(t *testing.T) {
 			t.Errorf("%q is reserved", lock)
 		}
 	}
+	for _, prefix := range []string{"", "app:", "{app}:", "{app}"} {
+		if key := lua.ClientKey(prefix, "id"); !lua.Reserved(key) {
+			t.Errorf("%q is not reserved", key)
+		}
+	}
 	for _, lock := range []string{"redlatch_turnstile", "redlatch", "redisson_lock", "my:redlatch_turn:{a}", "Redlatch_turn:a"} {
 		if lua.Reserved(lock) {
 			t.Errorf("%q is reserved", lock)

@@ -31,6 +31,10 @@ var (
 	leaveSource string
 	//go:embed force.lua
 	forceSource string
+	//go:embed linger.lua
+	lingerSource string
+	//go:embed report.lua
+	reportSource string
 	//go:embed inspect.lua
 	inspectSource string
 )
@@ -43,6 +47,8 @@ var (
 	renewScript    = newScript(renewSource)
 	leaveScript    = newScript(strangersFunction, wakeFunction, leaveSource)
 	forceScript    = newScript(strangersFunction, wakeFunction, forceSource)
+	lingerScript   = newScript(strangersFunction, lingerSource)
+	reportScript   = newScript(strangersFunction, reportSource)
 	inspectScript  = newScript(inspectSource)
 )
 
@@ -72,6 +78,10 @@ func (s *script) run(ctx context.Context, p Processor, keys []string, args ...an
 	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = s.send(ctx, p, "eval", s.source, keys, args)
 	}
+	return reply(cmd)
+}
+
+func reply(cmd *redis.Cmd) ([]any, error) {
 	if n, ok := cmd.Val().(int64); ok && cmd.Err() == nil {
 		return []any{n}, nil // a number costs Redis less than a table of one
 	}
@@ -79,6 +89,13 @@ func (s *script) run(ctx context.Context, p Processor, keys []string, args ...an
 }
 
 func (s *script) send(ctx context.Context, p Processor, name, body string, keys []string, args []any) *redis.Cmd {
+	cmd := command(ctx, name, body, keys, args)
+	// The error is in the command too.
+	_ = p.Process(ctx, &onceOnly{Cmd: cmd})
+	return cmd
+}
+
+func command(ctx context.Context, name, body string, keys []string, args []any) *redis.Cmd {
 	line := make([]any, 0, 3+len(keys)+len(args))
 	line = append(line, name, body, len(keys))
 	for _, key := range keys {
@@ -87,8 +104,6 @@ func (s *script) send(ctx context.Context, p Processor, name, body string, keys 
 	line = append(line, args...)
 	cmd := redis.NewCmd(ctx, line...)
 	cmd.SetFirstKeyPos(3)
-	// The error is in the command too.
-	_ = p.Process(ctx, &onceOnly{Cmd: cmd})
 	return cmd
 }
 

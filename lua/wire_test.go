@@ -71,6 +71,18 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Force(ctx, p, &k, lua.Wake{Publish: "PUBLISH"})
 			return err
 		},
+		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1001 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH": func(p lua.Processor) error {
+			_, _, err := lua.Linger{Owner: "o", Nobody: "n", While: time.Second + 1, Order: o, Wake: wake}.Run(ctx, p, &k)
+			return err
+		},
+		"2 l redlatch_waiters:{l} redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 1": func(p lua.Processor) error {
+			_, err := lua.ReadReport(ctx, p, &k, wake, false)
+			return err
+		},
+		"3 l redlatch_waiters:{l} redisson_lock_token:{l} redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0": func(p lua.Processor) error {
+			_, err := lua.ReadReport(ctx, p, &k, lua.Wake{Publish: "PUBLISH"}, true)
+			return err
+		},
 		"1 l o": func(p lua.Processor) error {
 			_, err := lua.Inspect(ctx, p, &k, "o")
 			return err

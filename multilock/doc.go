@@ -2,10 +2,10 @@
 // outlive the loss of a server, or of several names, to have them all or none.
 //
 // A [MultiLock] has these methods of a [reentrant.Lock]: Lock, LockLease, TryLock, Unlock,
-// Acquire, Do. Who holds it, and for how long, is asked of its members, and ForceUnlock is
-// theirs too. The owner is the same, the one in ctx or else the calling goroutine,
-// and is the owner of every member: who holds the MultiLock may also lock a member.
-// Nested locking works, and a MultiLock can be a member of another.
+// Acquire, Do, With. Who holds it, and for how long, is asked of its members, and ForceUnlock is
+// theirs too. The rule of package reentrant says who the owner is. The ctx of a hold covers the
+// members: a call that comes from it enters a member again, or another MultiLock for the members
+// that both have. A MultiLock can be a member of another.
 //
 // # The two kinds
 //
@@ -44,20 +44,37 @@
 //
 // If a member is busy the call waits for the first such in a canonical order, which is
 // the same for all callers (wait.go): in that member's queue, woken by its release,
-// having given back what comes after it. What comes before it is kept for some 100 ms
-// and then given back too; the place in the queue is kept. Then follows another round.
-// So
+// having given back what comes after it. What comes before it is kept meanwhile. Then follows
+// another round. So
 //
-//   - there is no deadlock: who waits has nothing in hand, or for 100 ms only what comes
-//     before that which it waits for, whatever the order of the arguments;
-//   - nobody starves: callers of the same members come in turn, by the queue of the
-//     first, since a quorum that finds the first busy leaves the others too and gets
-//     in line (and tries without it only after a while: it may be an orphan's); and
-//     where sets overlap a call that has come to a member in its turn keeps it while
-//     it gets the next.
+//   - MultiLocks do not wait for each other: who waits has in hand only what comes before that
+//     which it waits for, whatever the order of the arguments;
+//   - callers of the same members come in turn, by the queue of the first, since a quorum
+//     that finds the first busy leaves the others too and gets in line (and tries without it
+//     only after a while: it may be an orphan's);
+//   - a call is granted although others use the members all the time, as plain locks or in other
+//     sets: it waits for one member after the other.
 //
-// Redisson's MultiLock takes its members in the order of arguments and waits with some
-// in hand; where the orders are opposite, its limit or our patience ends that.
+// Not all keep to that order. Plain locks can be taken inside each other in another one, Redisson's
+// MultiLock takes its members in the order of arguments, and addresses can be written differently.
+// Such callers and a MultiLock can wait for each other. That ends by the MultiLock's patience (pace.go):
+// it gives back what it has after 50 ms to 100 ms, and keeps its place in the queue of the member that
+// it waits for. If the grant comes long after that, the member was merely in use: the call was too
+// hasty, and has to wait for the members before it again. For that it has as much patience as the whole
+// wait took, or up to twice that (a wait of more than 5 s counts as 5 s, or as twice what was kept
+// through it), but for one case in two, where it tries once more with little. So
+//
+//   - a call takes about 3 times the sum of its members' waits at the most, where that was
+//     measured: with two, three and five members that others held for 1 ms to 100 ms each
+//     time. With waits of more than 5 s it can take more;
+//   - waits for each other end, the first of a call after 100 ms, later ones perhaps only after
+//     seconds. Where there are such waits all the time turns are few and uneven, and one call may
+//     be left out for long.
+//
+// A call with a limit keeps members for half of what is left of it at the most. Members with a fixed
+// lease are kept for half of the lease at the most, and their lease begins anew after each wait: a
+// lease of less than twice the members' waits may not be granted while others use them all the
+// time.
 //
 // The canonical order goes by what the redis clients call their servers. go-redis calls
 // every Sentinel group "FailoverClient": locks of one name on several of them, like
@@ -93,7 +110,7 @@
 // the rest, in 5 s at the most. Attempts, proofs and releases run on goroutines of
 // their own, one a member, which end with their ctx; whoever starts them waits for them.
 //
-// MultiLock.mu guards the record of holds, Hold.mu a hold's state and members, member.mu
-// what is known of a server. None is held during I/O, and no two at once, but that of an
-// outer hold and then that of an inner one.
+// record.mu guards who holds the MultiLock, Hold.mu a hold's state and members, member.mu
+// what is known of a server. None is held during I/O. They are taken in the order Hold.mu of an
+// outer hold, Hold.mu of an inner one, record.mu.
 package multilock

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
 // The errors of a MultiLock are those of package reentrant, [reentrant.ErrNotAcquired],
-// [reentrant.ErrLost], [reentrant.ErrNotHeld], [reentrant.ErrUnconfirmed] and so on,
+// [reentrant.ErrBusy], [reentrant.ErrLost], [reentrant.ErrNotHeld], [reentrant.ErrUnconfirmed] and so on,
 // and these.
 var (
 	// ErrMembers: there is no member, or two that are the same lock.
@@ -70,7 +71,11 @@ type NotAcquiredError struct {
 	Err      error          // why the wait ended: ctx's error and cause, or what cannot be mended; nil at its limit
 	Members  []*MemberError // of the last try
 
-	busy bool // so many members were another owner's
+	// Busy says that so many members were another owner's that the rest was not enough, and that
+	// the wait ended at its limit or at the deadline of ctx. It is false after a cancellation. The
+	// error is [reentrant.ErrBusy] if Busy is set; one busy member does not make it that.
+	Busy bool
+
 	// For a lock that this one is a member of, which would misjudge it by what is among Members:
 	// so many members failed that the rest was not enough, in a way that may pass, or in one that
 	// does not.
@@ -80,23 +85,31 @@ type NotAcquiredError struct {
 }
 
 func (e *NotAcquiredError) Error() string {
-	s := fmt.Sprintf("redlatch: lock %q not acquired after %v: %d of %d held, %d needed",
-		e.Name, e.Waited.Round(time.Millisecond), e.Held, e.Of, e.Need)
+	what := "not acquired"
+	if e.Busy {
+		what = "is busy"
+	}
+	s := fmt.Sprintf("redlatch: lock %q %s after %v: %d of %d held, %d needed",
+		e.Name, what, e.Waited.Round(time.Millisecond), e.Held, e.Of, e.Need)
 	if e.Err != nil {
 		s += ": " + plain(e.Err)
 	}
 	return s + list(e.Members)
 }
 
-// Is makes it [reentrant.ErrNotAcquired].
-func (e *NotAcquiredError) Is(target error) bool { return target == reentrant.ErrNotAcquired }
+// Is makes it [reentrant.ErrNotAcquired], and [reentrant.ErrBusy] if Busy is set.
+func (e *NotAcquiredError) Is(target error) bool {
+	return target == reentrant.ErrNotAcquired || target == reentrant.ErrBusy && e.Busy
+}
 
-// Unwrap gives the reasons.
-func (e *NotAcquiredError) Unwrap() []error { return unwrap(e.Err, e.Members) }
-
-// Busy reports that so many members were another owner's that the rest was not enough,
-// and that the wait ended for no other reason than its limit.
-func (e *NotAcquiredError) Busy() bool { return e.Err == nil && e.busy }
+// Unwrap gives the reasons. A member that is busy does not make the lock [reentrant.ErrBusy].
+func (e *NotAcquiredError) Unwrap() []error {
+	all := unwrap(e.Err, e.Members)
+	for i, err := range all {
+		all[i] = errs.Without(err, reentrant.ErrBusy)
+	}
+	return all
+}
 
 // LostError is [reentrant.ErrLost], and also whatever the members' errors are. Of a member that
 // could not be taken again it is [reentrant.ErrClosed] at most, and never [reentrant.ErrNotAcquired].
@@ -118,16 +131,16 @@ func (e *LostError) Error() string {
 func (e *LostError) Is(target error) bool { return target == reentrant.ErrLost }
 
 // Unwrap gives the members' errors: a nested call that is told of a loss was not refused.
-func (e *LostError) Unwrap() (errs []error) {
+func (e *LostError) Unwrap() (all []error) {
 	for _, m := range e.Members {
 		switch {
 		case !errors.Is(m, reentrant.ErrNotAcquired):
-			errs = append(errs, m)
+			all = append(all, m)
 		case errors.Is(m, reentrant.ErrClosed):
-			errs = append(errs, reentrant.ErrClosed)
+			all = append(all, reentrant.ErrClosed)
 		}
 	}
-	return errs
+	return all
 }
 
 // ReleaseError says that fewer members than are needed confirmed a release. It is
@@ -163,14 +176,14 @@ func (e *QuarantineError) Error() string {
 // Is makes it [ErrQuarantined].
 func (e *QuarantineError) Is(target error) bool { return target == ErrQuarantined }
 
-func unwrap(err error, members []*MemberError) (errs []error) {
+func unwrap(err error, members []*MemberError) (all []error) {
 	if err != nil {
-		errs = append(errs, err)
+		all = append(all, err)
 	}
 	for _, m := range members {
-		errs = append(errs, m)
+		all = append(all, m)
 	}
-	return errs
+	return all
 }
 
 // list is what the members say, for the end of a message.

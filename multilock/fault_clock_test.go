@@ -68,11 +68,12 @@ func TestFault58ClockOfAMinority(t *testing.T) {
 // holder is told at the next renewal.
 func TestFault58ClockOfASharedMember(t *testing.T) {
 	t.Parallel()
+	const lease = 9 * time.Second // the rival is to be there before the next renewal
 	s, clocks := clockServers(t, 3)
-	a, b := s.process(t), s.process(t)
+	a, b := s.leased(t, lease), s.process(t)
 	nobody := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { nobody.Close() })
-	a[0] = newClient(t, nobody, reentrant.WithLease(realLease)) // it never gets that member
+	a[0] = newClient(t, nobody, reentrant.WithLease(lease)) // it never gets that member
 	hold, err := a.quorum(t, name, realOptions()...).Acquire(as(t.Context(), "a"))
 	must(t, err)
 	// Right after a renewal at that server: one that is being executed when the clock is set

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ const maxFailures = 3
 // goroutine.
 type gathering struct {
 	l      *MultiLock
-	caller context.Context // the caller's with its owner
+	user   context.Context // the caller's
+	caller context.Context // made from it, to act for the caller on other goroutines
 	ctx    context.Context // ends at the limit of the wait too
 	terms  reentrant.Terms
 	use    use
@@ -27,10 +29,12 @@ type gathering struct {
 	began  time.Time
 	grips  []grip // in canonical order
 
-	had         int       // members held at the end of the last round
-	failures    int       // rounds in a row that too many members failed
-	failingFrom time.Time // the first of them
-	answered    bool      // there was a round that was not one of them
+	vain        time.Duration // the longest wait of this call that its patience was too short for
+	timid       bool          // the call does with little patience until it gives members back again
+	had         int           // members held at the end of the last round
+	failures    int           // rounds in a row that too many members failed
+	failingFrom time.Time     // the first of them
+	answered    bool          // there was a round that was not one of them
 }
 
 // errLimit is the cause for which a call's ctx ends at the limit of its wait.
@@ -41,24 +45,24 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 	if len(l.members) == 0 { // New did not make it
 		return nil, fmt.Errorf("%w: there are none", ErrMembers)
 	}
-	ctx, owner, err := reentrant.BindOwner(ctx)
+	id, outer, err := l.nesting(ctx)
 	if err != nil {
 		return nil, err
 	}
 	g := &gathering{
-		l: l, caller: ctx, ctx: ctx, terms: terms, use: use,
+		l: l, user: ctx, caller: id.acting, ctx: id.acting, terms: terms, use: use,
 		began: time.Now(), grips: make([]grip, len(l.members)),
 	}
 	for i, m := range l.members {
 		g.grips[i].m = m
 	}
 	if terms.Limited && terms.Wait > 0 {
-		limited, cancel := context.WithDeadlineCause(ctx, g.began.Add(terms.Wait), errLimit)
+		limited, cancel := context.WithDeadlineCause(g.caller, g.began.Add(terms.Wait), errLimit)
 		defer cancel()
 		g.ctx = limited
 	}
-	g.outer = l.innermost(owner)
-	h, err := g.run(owner)
+	g.outer = outer
+	h, err := g.run(id.owner)
 	if lost := g.outer.loss(); lost != nil {
 		// Whoever is inside a hold believes to have held the lock all along.
 		if h != nil {
@@ -67,6 +71,23 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 		return nil, lost
 	}
 	return h, err
+}
+
+// nesting finds out who takes the lock, and the hold that it is nested in. The error is that of ctx, or a loss.
+func (l *MultiLock) nesting(ctx context.Context) (id identity, outer *Hold, err error) {
+	for {
+		if id, err = l.identify(ctx); err != nil {
+			return identity{}, nil, err
+		}
+		if lost := cmp.Or(id.lost, l.owed(id.owner)); lost != nil {
+			return identity{}, nil, lost
+		}
+		outer = l.innermost(id)
+		if id.tenure == nil || outer != nil {
+			return id, outer, nil
+		}
+		// The hold that ctx comes from was released, or lost, since: its owner is not the caller any more.
+	}
 }
 
 // run tries until there is a hold, or an error.
@@ -189,7 +210,8 @@ func (g *gathering) failure(err error) *NotAcquiredError {
 	e := &NotAcquiredError{
 		Name: g.l.name, Held: g.had, Need: g.l.need, Of: len(g.grips),
 		Waited: time.Since(g.began), Err: err, Members: memberErrors(g.grips),
-		busy:   more(func(x *grip) bool { return x.busy() && (g.once() || x.said()) }),
+		Busy: (err == nil || g.overdue(err)) &&
+			more(func(x *grip) bool { return x.busy() && (g.once() || x.said()) }),
 		said:   more(func(x *grip) bool { return x.busy() && x.said() }),
 		failed: more((*grip).failed),
 		doomed: hopeless(err) || more(func(x *grip) bool { return !x.busy() && hopeless(x.err) }),

@@ -15,6 +15,7 @@ import (
 type grip struct {
 	m        *member
 	tenure   reentrant.Tenure // nil while the member is not held
+	last     reentrant.Tenure // what was dropped last, for [Hold.had]
 	proof    proof            // with tenure
 	unproven error            // why there is no newer proof, if one was asked for
 	err      error            // why the member is not held, if it was asked for
@@ -29,6 +30,7 @@ func (g *grip) ended() bool { return g.held() && g.tenure.Context().Err() != nil
 // drop forgets a member that was held, and returns what is to be released.
 func (g *grip) drop(err error) reentrant.Tenure {
 	t := g.tenure
+	g.last = t
 	g.tenure, g.proof, g.unproven, g.err, g.awaited = nil, proof{}, nil, err, false
 	return t
 }
@@ -59,12 +61,9 @@ func (g *grip) said() bool {
 	return true
 }
 
-// isBusy asks the error itself. What it wraps may be the word of one member of a member,
-// or what was once said in a hold that is lost.
-func isBusy(err error) bool {
-	b, says := err.(interface{ Busy() bool })
-	return says && b.Busy()
-}
+// isBusy reports that the member as a whole is another owner's: the word of one member of a member
+// is not the member's.
+func isBusy(err error) bool { return errors.Is(err, reentrant.ErrBusy) }
 
 // failed reports that asking again at once is of no use, and that nobody who would
 // release the member stands in the way.

@@ -16,11 +16,11 @@ type Hold struct {
 	l      *MultiLock
 	owner  string
 	use    use
+	tenure *tenure
 	since  time.Time // the grant
-	fixed  time.Time // when it ends; zero: it is renewed
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	base   context.Context // carries the owner and has no end: for what is done without a caller
+	base   context.Context // acts for the caller and has no end: for what is done without one
 
 	lost    chan struct{} // closed when the hold is lost
 	stop    chan struct{} // closed when the release begins
@@ -31,8 +31,10 @@ type Hold struct {
 	state    holdState // guarded by mu
 	released bool      // Release was called; guarded by mu
 	grips    []grip    // in canonical order; guarded by mu
+	fixed    time.Time // when it ends; zero: it is renewed; guarded by mu
 	last     time.Time // ValidUntil when it was last looked at; guarded by mu
 	err      error     // the loss; guarded by mu
+	ended    time.Time // when it was released or lost; guarded by mu
 	outer    *Hold     // that it is nested in; nil if none, and when this one has ended; guarded by mu
 }
 
@@ -57,18 +59,25 @@ const (
 	forOuter             // the hold of another MultiLock. Its ctx does not end with the call's
 )
 
+// tenure is what a hold and those that are nested in it have in common. It is no pointer to the
+// outermost, which would keep it in memory.
+type tenure struct{ _ byte }
+
 // newHold makes a hold of what was gathered and starts its keeper. It returns nil if
 // there is no time left to hold it for.
 func (g *gathering) newHold(owner string) *Hold {
-	l, ctx := g.l, g.caller
+	l, ctx := g.l, g.user
 	h := &Hold{
 		l: l, owner: owner, use: g.use, outer: g.outer, since: time.Now(),
-		base:    context.WithoutCancel(ctx),
+		base:    context.WithoutCancel(g.caller),
 		lost:    make(chan struct{}),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		changed: make(chan struct{}, 1),
 		grips:   slices.Clone(g.grips),
+	}
+	if g.outer != nil {
+		h.tenure = g.outer.tenure
 	}
 	h.last = l.trusted(h.grips)
 	if h.last.IsZero() || watchdog.Passed(h.last) {
@@ -80,7 +89,7 @@ func (g *gathering) newHold(owner string) *Hold {
 	if h.use == forOuter {
 		ctx = h.base
 	}
-	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.ctx, h.cancel = context.WithCancelCause(reentrant.CoverContext(ctx, cover{h}))
 	for i := range h.grips {
 		if x := &h.grips[i]; x.held() {
 			h.watch(x.tenure)
@@ -97,10 +106,9 @@ func (g *gathering) newHold(owner string) *Hold {
 // that member is lost; the loss of the lock, if it comes of that, is also
 // [reentrant.ErrClosed].
 //
-// It carries the owner: whoever locks the same MultiLock, or a member, with it re-enters.
-// The owner is the same for every lock, not only for those of this name: goroutines that
-// share the ctx are one owner, and no lock keeps them apart. Give each an owner of its
-// own ([reentrant.WithOwner]) for the locks that are to do so.
+// It carries the hold: a call that takes the same MultiLock with it, a member, or another MultiLock
+// for the members that both have, enters it again, on any goroutine. For other locks it says
+// nothing, as the ctx of a [reentrant.Hold].
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Lost returns a channel that is closed when the lock is lost: a member of a lock that
@@ -187,7 +195,7 @@ func (h *Hold) poke() {
 	}
 }
 
-// over reports whether Release was called, by whoever has the hold: of a loss it was told.
+// over reports whether Release was called: its caller was told of a loss.
 func (h *Hold) over() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -106,7 +106,7 @@ func (h *Hold) lose() {
 	if now.Before(h.last) {
 		h.last = now
 	}
-	h.state, h.outer = lost, nil
+	h.state, h.outer, h.ended = lost, nil, now
 	h.err = &LostError{
 		Name: h.l.name, Owner: h.owner,
 		Valid: h.l.valid(h.grips), Need: h.l.need, Of: len(h.grips),
@@ -117,12 +117,16 @@ func (h *Hold) lose() {
 	h.poke()      // the keeper, if it is not the one who calls
 }
 
+// freeWithin is how long the keeper of a hold that is lost waits for the rest to be freed. It goes on in
+// the background then.
+const freeWithin = 5 * time.Second
+
 // freeAfterLoss frees what is left of a hold that is lost, so that others need not wait
 // for an owner who may never unlock. Fixed leases that have run out are left to do so
 // in Redis: some use them, without an unlock, to keep others out for that long.
 func (h *Hold) freeAfterLoss() {
 	h.mu.Lock()
-	over, rest := h.state == lost, time.Time{}
+	over, rest, renewed := h.state == lost, time.Time{}, h.fixed.IsZero()
 	for i := range h.grips {
 		if x := &h.grips[i]; x.held() {
 			rest = latest(rest, x.tenure.ValidUntil())
@@ -132,12 +136,12 @@ func (h *Hold) freeAfterLoss() {
 	if !over {
 		return
 	}
-	if left := time.Until(rest); !h.fixed.IsZero() && left <= h.l.cfg.limit {
+	if left := time.Until(rest); !renewed && left <= h.l.cfg.limit {
 		timer := time.NewTimer(left + time.Millisecond)
 		defer timer.Stop()
 		<-timer.C
 	}
-	ctx, cancel := context.WithTimeout(h.base, releaseWithin)
+	ctx, cancel := context.WithTimeout(h.base, freeWithin)
 	defer cancel()
 	h.l.release(ctx, h.surrender(), len(h.grips))
 }

@@ -1,11 +1,12 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -24,8 +25,9 @@ var (
 // [New] and its like make one; the zero value has no member, and cannot be locked: [ErrMembers].
 //
 // Unlike a [reentrant.Lock] it has a state of its own: it remembers who holds it, so
-// that [MultiLock.Unlock] knows what to release. Unlock the MultiLock that was locked,
-// and not another one with the same members. Nested locking works through any of them.
+// that [MultiLock.Unlock] knows what to release. Unlock the MultiLock that was locked, or what
+// [MultiLock.With] made of it, and not another one with the same members. Nested locking works
+// through any of them.
 type MultiLock struct {
 	name    string
 	members []*member // in canonical order
@@ -33,10 +35,10 @@ type MultiLock struct {
 	need    int       // so many members make a hold
 	quorum  bool
 	cfg     config
+	with    []reentrant.AcquireOption // what With says
+	err     error                     // of an option of With
 
-	mu    sync.Mutex
-	holds map[string][]*Hold // by owner, the innermost last; guarded by mu
-	lost  []*Hold            // those of holds that are lost, oldest first, at most maxLost; guarded by mu
+	*record // of its holds; nil for the zero value
 }
 
 // New makes a MultiLock that is held when every member is held. It does no I/O. No
@@ -72,7 +74,7 @@ func build(locks []Locker, need int, quorum bool, opts []Option) (*MultiLock, er
 		members: members,
 		need:    need,
 		quorum:  quorum,
-		holds:   make(map[string][]*Hold),
+		record:  newRecord(),
 	}
 	for _, m := range members {
 		l.parts += m.parts
@@ -98,95 +100,88 @@ func (l *MultiLock) Name() string { return l.name }
 // An owner that holds the lock enters it again: one [MultiLock.Unlock] for each Lock.
 // If that finds the lock lost, the error is [reentrant.ErrLost].
 func (l *MultiLock) Lock(ctx context.Context) error {
-	_, err := l.acquire(ctx, reentrant.Terms{}, forUnlock)
-	return err
+	return l.lock(ctx)
 }
 
 // LockLease is Lock with a fixed lease: no member is renewed, and the hold is lost when
 // it ends. Nested in a hold that is renewed, or around one, it does not end the renewal. It is
 // 1 ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
 func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
-	terms, err := reentrant.TermsOf(reentrant.WithFixedLease(lease))
-	if err != nil {
-		return err
-	}
-	_, err = l.acquire(ctx, terms, forUnlock)
-	return err
+	return l.lock(ctx, reentrant.WithFixedLease(lease))
 }
 
 // TryLock is Lock with a limit on the wait, which holds also while servers are silent;
 // wait 0 or less is a single attempt, which silent servers can make three times as long
 // as the members' limit ([WithMemberLimit]): for the grant, for their word about who they
 // are, and for giving back what is not enough. With lease 0 the hold is renewed,
-// otherwise it has that fixed lease.
+// or is as [MultiLock.With] says; otherwise it has that fixed lease.
 //
 // It returns false and no error when so many members were another owner's that the rest
 // was not enough (or, with wait 0, another call of the same Client was asking for them, or this
 // owner's unconfirmed release was still under way); and false and an error when other reasons
-// were needed to explain it, silence at the limit among them.
+// were needed to explain it, silence at the limit among them. When ctx has ended the wait the error
+// is not nil; it is [reentrant.ErrBusy] if that was ctx's deadline and so many were another owner's.
 func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
 	if lease != 0 {
 		opts = append(opts, reentrant.WithFixedLease(lease))
 	}
-	terms, err := reentrant.TermsOf(opts...)
-	if err != nil {
-		return false, err
-	}
-	_, err = l.acquire(ctx, terms, forUnlock)
-	if isBusy(err) {
+	err := l.lock(ctx, opts...)
+	var e *NotAcquiredError
+	if errors.As(err, &e) && e.Busy && e.Err == nil {
 		return false, nil
 	}
 	return err == nil, err
 }
 
 // Unlock releases the owner's last hold on this MultiLock that was made by Lock,
-// LockLease or TryLock, whatever came after it; if there is none, the last of all. All
+// LockLease or TryLock, whatever came after it, and never one of Acquire or Do. All
 // its members are released, also after an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has no
-// hold, and [reentrant.ErrLost] if it has lost it. It waits for the members'
-// confirmations until ctx ends; a quorum waits for a majority, and a moment for the
+// such hold, and [reentrant.ErrLost] if it has lost it. It waits for the members'
+// confirmations until the deadline of ctx, or for 5 s if ctx has none or that has passed, and with a ctx that
+// never ends until the members' own retries end; a cancellation does not end the wait. A quorum waits for a majority, and a moment for the
 // rest. If those that are needed do not come the error is a [ReleaseError].
 func (l *MultiLock) Unlock(ctx context.Context) error {
-	_, owner, err := reentrant.BindOwner(ctx)
+	if l.err != nil {
+		return l.err
+	}
+	id, err := l.identifyToLeave(ctx)
 	if err != nil {
 		return err
 	}
-	h := l.pop(owner)
-	if h == nil {
-		return &reentrant.NotHeldError{Name: l.name, Owner: owner}
+	h, others := l.pop(id)
+	if h != nil {
+		return h.Release(ctx)
 	}
-	return h.Release(ctx)
+	if lost := cmp.Or(id.lost, l.owed(id.owner)); lost != nil {
+		return lost // of a hold whose Release is still to come
+	}
+	return &reentrant.NotHeldError{Name: l.name, Owner: id.owner, ByHold: others, Holder: l.otherHolder(id.owner)}
 }
 
 // Acquire takes the lock as Lock does and returns the hold as a value. Each Acquire
 // makes a Hold of its own, also on re-entry, and wants one [Hold.Release]. The options
 // are [reentrant.WithWait] and [reentrant.WithFixedLease].
 func (l *MultiLock) Acquire(ctx context.Context, opts ...reentrant.AcquireOption) (*Hold, error) {
-	terms, err := reentrant.TermsOf(opts...)
+	terms, err := l.terms(opts)
 	if err != nil {
 		return nil, err
 	}
 	return l.acquire(ctx, terms, forHold)
 }
 
-// releaseWithin bounds releases for which there is no caller's ctx: the one after
-// [MultiLock.Do], whose ctx may have ended, and the one after a loss.
-const releaseWithin = 5 * time.Second
-
 // Do acquires the lock, calls fn with the hold's ctx and releases the lock, also when
 // fn panics. It returns the error of the acquisition, or fn's error joined with that
 // of the release: a nil error means that fn succeeded and held the lock to the end. If
 // the lock is lost meanwhile fn's ctx ends, and the error is [reentrant.ErrLost],
-// whatever fn returns. The release is not ended by ctx; it is given 5 s.
+// whatever fn returns. The release waits as [MultiLock.Unlock] does: also when ctx was cancelled. The
+// error is [reentrant.ErrBusy] only if fn was not called: an error of fn's that tells of another lock is
+// not. A loss that fn has returned already is not told a second time.
 func (l *MultiLock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	hold, err := l.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
-		defer cancel()
-		err = errors.Join(err, hold.Release(ctx))
-	}()
+	defer func() { err = errs.Join(errs.Without(err, reentrant.ErrBusy), hold.Release(ctx)) }()
 	return fn(hold.Context())
 }

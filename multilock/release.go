@@ -3,24 +3,35 @@ package multilock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/reentrant"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
 // Release releases this hold, as [MultiLock.Unlock] does with that of a Lock, and from
-// any goroutine. A second call returns [reentrant.ErrNotHeld].
-func (h *Hold) Release(ctx context.Context) error {
-	open := ctx.Err() == nil
-	h.l.forget(h)
+// any goroutine. A second call returns [reentrant.ErrNotHeld]. If the hold's ctx has ended with a loss before, the text
+// of the error is short, as that of [reentrant.Hold.Release].
+func (h *Hold) Release(ctx context.Context) error { return h.releaseAs(ctx, reentrant.Tenure.Release) }
+
+// releaseAs is Release, with how a member is released.
+func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
+	if h.use != forOuter { // whose MultiLock limits the wait: ctx ends it in any way
+		var cancel context.CancelFunc
+		ctx, cancel = reentrant.UntilReleased(ctx)
+		defer cancel()
+	}
 	h.mu.Lock()
 	if h.released {
 		h.mu.Unlock()
 		return &reentrant.NotHeldError{Name: h.l.name, Owner: h.owner}
 	}
 	h.released = true
+	h.l.forget(h)                                 // in one step: what a ctx comes from is on the record, or released
+	before := h.state == lost && h.use == forHold // then the ctx of the hold has said so
 	if h.state == held {
 		if until := h.l.trusted(h.grips); until.IsZero() || watchdog.Passed(until) {
 			h.lose() // and the keeper has not come to it yet: the process was stopped
@@ -33,26 +44,20 @@ func (h *Hold) Release(ctx context.Context) error {
 		case <-h.done: // the keeper frees the rest
 		case <-ctx.Done():
 		}
+		if lost, is := err.(*LostError); is && before {
+			return errs.Told(lost, fmt.Sprintf("redlatch: release of lock %q: it was lost before, as the ctx of the hold has said (%d of %d valid, %d needed)",
+				lost.Name, lost.Valid, lost.Of, lost.Need))
+		}
 		return err
 	}
 	outer := h.outer
+	h.ended = time.Now()
 	h.state, h.outer = released, nil // hand over hand, each would keep all those before in memory
 	h.cancel(reentrant.ErrReleased)
 	close(h.stop)
 	h.mu.Unlock()
 	<-h.done // soon: what it has under way ends with it
-	if open && ctx.Err() != nil && errors.Is(context.Cause(ctx), reentrant.ErrReleased) {
-		// It was the hold's own ctx, which has just been ended above.
-		until := time.Now().Add(releaseWithin)
-		if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
-			until = deadline
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
-		defer cancel()
-	}
-
-	confirmed, members := h.l.release(ctx, h.surrender(), h.l.need)
+	confirmed, members := h.l.tell(ctx, h.surrender(), h.l.need, how)
 	if confirmed >= h.l.need {
 		return nil
 	}
@@ -79,6 +84,14 @@ func (h *Hold) surrender() (grips []grip) {
 // confirmed it, and the errors of the others. When enough have confirmed, the rest is
 // given a moment; it goes on in the background then, as it does when ctx ends.
 func (l *MultiLock) release(ctx context.Context, grips []grip, enough int) (confirmed int, members []*MemberError) {
+	return l.tell(ctx, grips, enough, reentrant.Tenure.Release)
+}
+
+// memberCommand is what is told all members that are held.
+type memberCommand func(t reentrant.Tenure, ctx context.Context) error
+
+// tell is release, with another command.
+func (l *MultiLock) tell(ctx context.Context, grips []grip, enough int, how memberCommand) (confirmed int, members []*MemberError) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,7 +108,7 @@ func (l *MultiLock) release(ctx context.Context, grips []grip, enough int) (conf
 		}
 		m, t := x.m, x.tenure
 		asked[m] = true
-		go func() { results <- result{m, t.Release(ctx)} }() // ends with ctx at the latest
+		go deliver(results, result{m, errAborted}, func() result { return result{m, how(t, ctx)} }) // ends with ctx at the latest
 	}
 	var over <-chan time.Time
 	for len(asked) > 0 {

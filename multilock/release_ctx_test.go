@@ -23,7 +23,7 @@ func TestReleaseWithACtxFromTheHold(t *testing.T) {
 		must(t, err)
 		ctx, cancel := context.WithTimeout(hold.Context(), 10*lease)
 		defer cancel()
-		must(t, l.Unlock(ctx))
+		must(t, hold.Release(ctx))
 
 		hold, err = l.Acquire(v.ctx)
 		must(t, err)

@@ -28,7 +28,9 @@ func (g *gathering) round(except *member) (complete bool) {
 		}
 		asked[x.m] = true
 		m := x.m
-		go func() { results <- result{i, g.l.attempt(ctx, m, g.terms.Lease)} }() // ends with ctx at the latest
+		go deliver(results, result{i, grip{m: m, err: errAborted}}, func() result { // ends with ctx at the latest
+			return result{i, g.l.attempt(ctx, m, g.terms.Lease)}
+		})
 	}
 	var enough <-chan time.Time
 	for len(asked) > 0 {
@@ -99,8 +101,8 @@ func (g *gathering) giveBack(grips []*grip) {
 		n++
 		t := x.drop(nil)
 		go func() { // ends with giveBack
+			defer func() { done <- struct{}{} }()
 			g.l.giveBack(g.ctx, t)
-			done <- struct{}{}
 		}()
 	}
 	for range n {

@@ -85,6 +85,17 @@ func (l *MultiLock) explain(limited context.Context, err error) error {
 	return err
 }
 
+// errAborted: a hook of go-redis or an event function has called runtime.Goexit. The member's Client gives back what
+// it was granted.
+var errAborted = errors.New("redlatch: the goroutine was ended by a hook or an event function")
+
+// deliver sends what f returns, or v if f ends its goroutine: somebody waits for it. f runs code of the
+// program's.
+func deliver[T any](to chan<- T, v T, f func() T) {
+	defer func() { to <- v }()
+	v = f()
+}
+
 // giveBack frees a member whose hold is not wanted. What is not confirmed within the
 // members' limit goes on in the background, as a matter of the member's Client. So it
 // does at once if ctx has ended.

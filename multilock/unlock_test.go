@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/redlatch/redlatch/multilock"
+	"github.com/redlatch/redlatch/reentrant"
 )
 
 // unlocker is a lock of either package.
@@ -31,13 +32,14 @@ func TestUnlockLeavesAHoldAlone(t *testing.T) {
 		v.pass(2 * lease)
 		v.wantHolders("---", name)
 
-		// It is the only one: then it is what Unlock can mean.
+		// Also if it is the only one.
 		hold, err = l.Acquire(v.ctx)
 		must(t, err)
-		must(t, l.Unlock(v.ctx))
-		if hold.Context().Err() == nil {
-			t.Error("still held")
+		wants(t, l.Unlock(v.ctx), reentrant.ErrNotHeld)
+		if hold.Context().Err() != nil {
+			t.Errorf("ended by an Unlock without a Lock: %v", context.Cause(hold.Context()))
 		}
+		must(t, hold.Release(v.ctx))
 		v.wantHolders("---", name)
 	})
 }

@@ -45,11 +45,15 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news, asked []bool) (n i
 		case x.held() && h.l.cfg.prove:
 			n++
 			asked[i] = true
-			go func() { found <- news{h.l.verify(ctx, x), i, x.tenure} }() // the keeper waits for it
+			go deliver(found, news{x, i, x.tenure}, func() news { // the keeper waits for it
+				return news{h.l.verify(ctx, x), i, x.tenure}
+			})
 		case !x.held() && !ending:
 			n++
 			asked[i] = true
-			go func() { found <- news{h.l.attempt(ctx, x.m, lease), i, nil} }() // the keeper waits for it
+			go deliver(found, news{grip{m: x.m, err: errAborted}, i, nil}, func() news { // the keeper waits for it
+				return news{h.l.attempt(ctx, x.m, lease), i, nil}
+			})
 		}
 	}
 	return n

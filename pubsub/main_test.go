@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/pubsub"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // recorder is a Listener that keeps what it is told.
 type recorder struct {

@@ -22,7 +22,9 @@ const verdict = time.Minute
 func (l *line) probe() error {
 	h := l.hub
 	h.mu.Lock()
-	client, _ := l.source.(*redis.Client)
+	// By its exact type: the line of a node, and only such a line asks, has its source from
+	// MasterForKey, never from the user of the hub.
+	client := l.source.(*redis.Client)
 	h.mu.Unlock()
 	return judge(ask(h.ctx, client))
 }

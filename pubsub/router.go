@@ -24,9 +24,11 @@ type cluster interface {
 	ReloadState(ctx context.Context)
 }
 
-// asCluster returns rdb if it is a client of a Redis Cluster, else nil.
+// asCluster returns rdb if it is a client of a Redis Cluster, else nil. It goes by what rdb
+// can do, not by its type: there may be something around the client.
 func asCluster(rdb Subscriber) cluster {
-	if client, ok := rdb.(*redis.ClusterClient); ok && client.Options().ClusterSlots != nil {
+	client, ok := rdb.(interface{ Options() *redis.ClusterOptions })
+	if ok && client.Options().ClusterSlots != nil {
 		// Servers that the caller has put together, a Sentinel group for one: they are
 		// no cluster to themselves, nor to Redisson.
 		return nil

@@ -60,7 +60,14 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	command.AfterRedisson = q.afterRedisson.Load()
 	line := q.c.line(q.keys.Lock)
 	sent := time.Now()
+	returned := false
+	defer func() {
+		if !returned {
+			q.aborted(w, order, heard)
+		}
+	}()
 	answer, err := command.Run(ctx, line, &q.keys)
+	returned = true
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale
 	}
@@ -74,13 +81,9 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	}
 	switch {
 	case err != nil:
-		q.failed(w, err)
-		if heard && q.since == 0 && lua.Unknown(err) {
-			q.since = lua.MaybeRegistered // or nobody would ever take us out
-		}
-		q.tidy()
+		q.failed(w, heard, err)
 		q.mu.Unlock()
-		return attempt{err: q.explain(err)}
+		return attempt{err: q.explain(ctx, err)}
 	case answer.Verdict == lua.Busy:
 		if heard {
 			q.since = answer.Since
@@ -97,7 +100,13 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 	if refusal == nil {
 		q.grant(w, h)
 		q.mu.Unlock()
-		q.c.acquired(Event{Name: q.name, Owner: h.owner, Token: h.token, Waited: time.Since(w.began)})
+		wired = false
+		<-q.wire // an event function that takes its time must not keep others from their commands
+		if !q.c.mute {
+			h.announce(func() {
+				q.c.acquired(Event{Ctx: w.ctx, Name: q.name, Owner: h.owner, Token: h.token, Waited: time.Since(w.began)})
+			})
+		}
 		return attempt{hold: h}
 	}
 	h.refused = true
@@ -126,20 +135,32 @@ func (q *queue) refusal(h *holding, w *waiter, line *line) error {
 
 // failed notes what is left to clean up after an attempt that ended with err. The
 // caller has queue.mu.
-func (q *queue) failed(w *waiter, err error) {
-	if !lua.Unknown(err) {
-		return
+func (q *queue) failed(w *waiter, heard bool, err error) {
+	if lua.Unknown(err) {
+		w.doubt = true
+		if w.state == left {
+			q.cleanUp(w.owner, time.Now().Add(w.lease))
+		}
+		if heard && q.since == 0 {
+			q.since = lua.MaybeRegistered // or nobody would ever take us out
+		}
 	}
-	w.doubt = true
-	if w.state == left {
-		q.cleanUp(w.owner, time.Now().Add(w.lease))
-	}
+	q.tidy()
+}
+
+// aborted settles an attempt whose command has not returned. The caller has the wire.
+func (q *queue) aborted(w *waiter, order lua.Order, heard bool) {
+	q.settle(order, errAborted)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked, q.busy = time.Time{}, false
+	q.failed(w, heard, errAborted)
 }
 
 // explain gives an error of Redis the form in which callers see it.
-func (q *queue) explain(err error) error {
+func (q *queue) explain(ctx context.Context, err error) error {
 	if lua.ForeignKey(err) {
-		return foreign(q.name, err)
+		return q.c.foreign(ctx, q.name, q.keys.Lock, err)
 	}
 	return err
 }
@@ -153,6 +174,7 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 	switch w.state {
 	case granted:
 		h := w.hold
+		v.late = false
 		if err == nil || v.ctx.Err() == nil && !q.c.isClosing() {
 			q.mu.Unlock()
 			return h, nil
@@ -162,35 +184,75 @@ func (v *vigil) giveUp(err error) (*holding, error) {
 			q.c.granted(w)
 			q.mu.Lock()
 		}
-		q.giveBack(context.WithoutCancel(v.ctx), h, w.fixed, err)
+		closed := q.giveBack(context.WithoutCancel(v.ctx), h, w.holdKind, err)
 		q.mu.Unlock()
-	case rejoined, refused:
+		if closed {
+			h.tellClosed()
+		}
+	case rejoined:
+		v.late = false // this owner has it
+		q.mu.Unlock()
+	case refused:
+		v.late = false
+		if err == nil {
+			err = w.refusal // at this very moment: Redis has been silent, and not said that the lock is busy
+		}
 		q.mu.Unlock()
 	default:
-		q.remove(w, left)
-		if w.gone != nil {
-			close(w.gone)
-		}
-		if w.doubt {
-			q.cleanUp(w.owner, time.Now().Add(w.lease))
-		}
-		q.promote()
-		q.tidy()
+		q.quit(w)
 		q.mu.Unlock()
 	}
 	return nil, v.notAcquired(err)
 }
 
+// quit takes a waiter out whose call ends without the lock. The caller has queue.mu.
+func (q *queue) quit(w *waiter) {
+	q.remove(w, left)
+	if w.gone != nil {
+		close(w.gone)
+	}
+	if w.doubt {
+		q.cleanUp(w.owner, time.Now().Add(w.lease))
+	}
+	q.promote()
+	q.tidy()
+}
+
+// desert takes out a waiter whose call does not return, as a hook of go-redis or an event function has
+// panicked or ended the goroutine: the others must not wait for it, nor it keep a lock that nobody knows of.
+func (q *queue) desert(ctx context.Context, w *waiter) {
+	q.mu.Lock()
+	switch w.state {
+	case granted:
+		if w.from != nil && !w.told {
+			defer q.c.granted(w)
+		}
+		closed := q.giveBack(context.WithoutCancel(ctx), w.hold, w.holdKind, errAborted)
+		q.mu.Unlock()
+		if closed {
+			w.hold.tellClosed()
+		}
+		return
+	case queued, leading:
+		q.quit(w)
+	}
+	q.mu.Unlock()
+}
+
 // giveBack takes back, in the background, the hold of a call that has left at the
 // moment of its grant. Another call of the same owner may have entered since, whose
-// hold stays. The caller has queue.mu.
-func (q *queue) giveBack(ctx context.Context, h *holding, fixed bool, err error) {
+// hold stays. It reports that the Client is closed and that it has ended the holding: the caller,
+// who has queue.mu, is to tell that.
+func (q *queue) giveBack(ctx context.Context, h *holding, kind holdKind, err error) (closed bool) {
 	if h.state != live {
-		q.forgetLost(h) // nobody will unlock it
-		return
+		q.forgetLost(h, kind) // nobody will unlock it
+		return false
 	}
-	h.pop(&fixed, err)
+	h.pop(kind, err)
 	last := h.state == releasing
+	if last {
+		h.lease.by = ctx
+	}
 	begun := q.goBackground(func() {
 		if last {
 			q.settleRelease(ctx, h)
@@ -201,11 +263,12 @@ func (q *queue) giveBack(ctx context.Context, h *holding, fixed bool, err error)
 	if !begun && last {
 		h.end(ErrClosed)
 	}
+	return !begun && last
 }
 
 func (v *vigil) notAcquired(err error) error {
 	return &NotAcquiredError{
 		Name: v.q.name, Holder: v.last.Holder, TTL: v.last.TTL,
-		Waited: time.Since(v.w.began), Err: err,
+		Waited: time.Since(v.w.began), Busy: err == nil || v.late, Err: err, client: v.q.c.id,
 	}
 }

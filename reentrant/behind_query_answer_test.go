@@ -1,7 +1,6 @@
 package reentrant_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -27,15 +26,14 @@ func TestBehindIsHeldWhenTheLockWasReleased(t *testing.T) {
 	b := callFor(t, c, l, "b")
 	r.proxy.Add(faultproxy.Rule{Match: scriptIs("transfer"), Action: faultproxy.DropBefore})
 	inspections := r.proxy.Add(faultproxy.Rule{Match: scriptIs("inspect"), Action: faultproxy.Delay(0)})
-	r.proxy.Add(faultproxy.Rule{Match: scriptIs("release"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
+	slow := r.stall("release")
 	okay(t, l.Unlock(a))
-	hold := b.hold(t, time.Second)
-	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	wants(t, hold.Release(short), reentrant.ErrUnconfirmed)
+	hold := b.hold(t, 10*time.Second)
+	wants(t, leaveRelease(t, slow, hold.Release), reentrant.ErrUnconfirmed)
 	var count int
 	asked := begin(func() (err error) { count, err = l.HoldCount(a); return err })
 	redistest.Eventually(t, 5*time.Second, "the question was sent", func() bool { return inspections.Hits() > 0 })
+	slow.Resume()
 	freeWithin(t, r.Server, 5*time.Second, "l")
 	redistest.Eventually(t, 5*time.Second, "the release was confirmed", func() bool { return c.Stats().Held == 0 })
 	answer()

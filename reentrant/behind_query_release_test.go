@@ -1,7 +1,6 @@
 package reentrant_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -19,14 +18,13 @@ func TestBehindIsHeldWhileTheLockIsReleased(t *testing.T) {
 	okay(t, l.Lock(a))
 	b := callFor(t, c, l, "b")
 	r.proxy.Add(faultproxy.Rule{Match: scriptIs("transfer"), Action: faultproxy.DropBefore})
-	r.proxy.Add(faultproxy.Rule{Match: scriptIs("release"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
+	slow := r.stall("release")
 	okay(t, l.Unlock(a))
-	hold := b.hold(t, time.Second)
-	short, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-	defer cancel()
-	wants(t, hold.Release(short), reentrant.ErrUnconfirmed)
+	hold := b.hold(t, 10*time.Second)
+	wants(t, leaveRelease(t, slow, hold.Release), reentrant.ErrUnconfirmed)
 	if n, err := l.HoldCount(a); n != 0 || err != nil {
 		t.Errorf("HoldCount of an owner that has released the lock is %d, %v", n, err)
 	}
+	slow.Resume()
 	freeWithin(t, r.Server, 5*time.Second, "l")
 }

@@ -28,6 +28,10 @@ const (
 	doubtTTL = 10 * time.Minute
 )
 
+// errAborted stands for the answer to a command whose goroutine was ended while it was under way, by a panic
+// or runtime.Goexit in a hook of go-redis or in an event function: the outcome is unknown.
+var errAborted = lua.ErrAborted
+
 // errInterrupted: the caller has stopped waiting for a command.
 var errInterrupted = errors.New("interrupted")
 
@@ -39,6 +43,12 @@ var errMoot = errors.New("moot")
 // returns errInterrupted and f goes on in the background. A goroutine of its own is
 // what lets a caller go: go-redis does not stop a command in flight. f gets ctx's
 // values without its end.
+//
+// f runs code of the program's: go-redis' hooks, event functions. It may panic, or end its
+// goroutine, so whatever it takes (the wire, the place at the head of the queue, a hold that it
+// is about to release) it gives up in deferred functions. With a ctx that never ends and no limit it runs on
+// the caller's goroutine, and the panic is the caller's. Otherwise it ends the program;
+// after runtime.Goexit the error is errAborted.
 func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
 	if !c.begin() {
 		return ErrClosed
@@ -48,14 +58,18 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 		f(ctx)
 		return nil
 	}
-	done := make(chan struct{})
+	done, returned := make(chan struct{}), false
 	c.crew.run(func() { // Close waits for it
 		defer c.end()
 		defer close(done)
-		f(context.WithoutCancel(ctx))
+		f(endless(ctx))
+		returned = true
 	})
 	select {
 	case <-done:
+		if !returned {
+			return errAborted
+		}
 		return nil
 	case <-ctx.Done():
 	case <-limit:
@@ -93,6 +107,14 @@ func (q *queue) goBackground(f func()) bool {
 	return begun
 }
 
+// endless has ctx's values without its end.
+func endless(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
+}
+
 // goBackground runs f on a goroutine that Close waits for. Once the Client is
 // closed it reports false: what f would have cleaned up expires with its lease.
 func (c *Client) goBackground(f func()) bool {
@@ -111,27 +133,46 @@ func (c *Client) goBackground(f func()) bool {
 // if it was sent before without an answer, so that the answer may be to the second
 // run. The caller has the wire.
 func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+	return q.repeat(maxRetries, run)
+}
+
+// sendUnrepeated is send for a call with wait 0.
+func (q *queue) sendUnrepeated(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+	return q.repeat(0, run)
+}
+
+func (q *queue) repeat(most int, run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
 	began := time.Now()
 	q.sending()
 	defer q.sent()
 	for try := 0; ; try++ {
-		order := q.order()
-		g, err = run(order)
+		g, err = q.sendOnce(run)
 		if errors.Is(err, errMoot) {
 			return lua.Granted{}, doubted, nil // Redis was told nothing: what is in doubt stays so
 		}
-		if err == nil && g.Verdict == lua.Stale {
-			err = errStale
-		}
-		q.settle(order, err)
 		doubted = doubted || lua.Unknown(err)
-		if err == nil || !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin {
+		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > retryWithin {
 			return g, doubted, err
 		}
 		if !q.c.pause(backoff(try)) {
 			return g, doubted, err
 		}
 	}
+}
+
+// sendOnce sends a command and settles what its answer says of it, also if run does not return.
+func (q *queue) sendOnce(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, err error) {
+	order := q.order()
+	err = errAborted
+	defer func() {
+		if err == nil && g.Verdict == lua.Stale {
+			err = errStale
+		}
+		if !errors.Is(err, errMoot) {
+			q.settle(order, err)
+		}
+	}()
+	return run(order)
 }
 
 // order numbers a command that is about to be sent. The caller has the wire, so

@@ -91,11 +91,10 @@ func unchecked(err error) error { return fmt.Errorf("redlatch: check: %w", err) 
 // when ctx, the caller's, has ended; what it sends lasts as long as the client allows.
 func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *findings) {
 	names := []string{l.name + probeName + uuid.NewString()}
-	cluster, clustered := c.rdb.(*redis.ClusterClient)
-	if clustered && !strings.Contains(c.cfg.prefix+names[0], "{") {
+	if c.cluster != nil && !strings.Contains(c.cfg.prefix+names[0], "{") {
 		var err error
-		if names, err = c.onEachMaster(lasting, cluster, names[0]); err != nil {
-			found.fail(unreachable(address(c.rdb), err))
+		if names, err = c.onEachMaster(lasting, names[0]); err != nil {
+			found.fail(unreachable(c.address, err))
 			return
 		}
 	}
@@ -106,9 +105,9 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		// Not by NewLock: the name is longer than that of a lock, which may be as long as
 		// NewLock allows. Redis takes longer ones.
 		probe := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
-		v := visit{lock: probe, node: c.rdb, server: address(c.rdb), sharded: c.hub.Sharded(), found: found}
-		if clustered {
-			master, err := cluster.MasterForKey(lasting, probe.keys.Lock)
+		v := visit{lock: probe, node: c.rdb, server: c.address, sharded: c.hub.Sharded(), found: found}
+		if c.cluster != nil {
+			master, err := c.cluster.MasterForKey(lasting, probe.keys.Lock)
 			if err != nil {
 				found.fail(unreachable(v.server, err))
 				continue
@@ -121,10 +120,10 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 
 // onEachMaster returns names that begin with the given one, of which each master of the
 // cluster has one.
-func (c *Client) onEachMaster(ctx context.Context, cluster *redis.ClusterClient, name string) (names []string, err error) {
+func (c *Client) onEachMaster(ctx context.Context, name string) (names []string, err error) {
 	var mu sync.Mutex
 	missing := make(map[string]bool)
-	err = cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+	err = c.cluster.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		missing[master.Options().Addr] = true
@@ -134,7 +133,7 @@ func (c *Client) onEachMaster(ctx context.Context, cluster *redis.ClusterClient,
 	for i := 0; err == nil && len(missing) > 0 && i < 1<<18; i++ {
 		try := name + ":" + strconv.Itoa(i)
 		var master *redis.Client
-		if master, err = cluster.MasterForKey(ctx, c.cfg.prefix+try); err != nil {
+		if master, err = c.cluster.MasterForKey(ctx, c.cfg.prefix+try); err != nil {
 			break
 		}
 		if addr := master.Options().Addr; missing[addr] {

@@ -15,6 +15,7 @@ const (
 	noForce    = "ForceUnlock fails"
 	noTransfer = "a lock is not handed over inside a Client: every release goes through Redis"
 	noTurns    = "a Client does not see that others wait, and goes on handing over inside"
+	noTelling  = "who waits does not hear of ReleaseAfter, and tries by itself, up to 5 s late"
 	noLeave    = "who has given up waiting is woken all the same, for a minute"
 	noCounting = "clients of Redisson that wait are not counted, and get fewer turns"
 	noEnd      = "the subscription breaks, and is made anew, whenever a wait is over"
@@ -22,6 +23,7 @@ const (
 	noAsking   = "no lock is renewed whose slot is being moved"
 	noFencing  = "WithFencing grants no lock"
 	noReplicas = "WithReplicaAcks grants no lock"
+	noNaming   = "Inspect shows the Client's ID and not what WithClientName says"
 	noPolicy   = "it is not known whether Redis may evict locks"
 )
 
@@ -73,6 +75,7 @@ func trialsOf(l *Lock) []keyTrials {
 			{noQueue, true, []any{"zrank", waiters, field}},
 			{noMessage, false, []any{"zpopmin", waiters}},
 			{noTurns, false, []any{"zcard", waiters}},
+			{noTelling, false, []any{"zrange", waiters, 0, 0}},
 			{noLeave, false, []any{"zrem", waiters, field}},
 		}},
 		{token, "redisson_lock_token:", noFencing, l.fencing, nil},
@@ -87,6 +90,15 @@ func (l *Lock) rule(sign, kind string) string {
 		p = "{" + p // the hash tag that such names are given
 	}
 	return sign + kind + p
+}
+
+// cardRule is rule for the keys that say what Clients call themselves.
+func (c *Client) cardRule() string {
+	p := globs.Replace(c.cfg.prefix) + "*"
+	if !strings.Contains(c.cfg.prefix, "{") {
+		p = "{" + p
+	}
+	return "~redlatch_client:" + p
 }
 
 // globs are the characters to which a pattern gives a meaning.

@@ -29,7 +29,7 @@ const answerWithin = 5 * time.Second
 
 func (v *visit) run(ctx, lasting context.Context) {
 	v.told = make(map[string]bool)
-	for _, step := range []func(context.Context) error{v.scripts, v.keys, v.messages, v.subscriptions, v.memory} {
+	for _, step := range []func(context.Context) error{v.scripts, v.keys, v.card, v.messages, v.subscriptions, v.memory} {
 		if ctx.Err() != nil || v.lock.c.isClosing() {
 			return
 		}
@@ -104,7 +104,7 @@ func (v *visit) scripts(ctx context.Context) error {
 		{noScripts, true, []any{"evalsha", strings.Repeat("0", 40), 0}}, // no script has this name
 		{noScripts, true, []any{"eval", "return 1", 0}},
 	}
-	if v.lock.c.clustered {
+	if v.lock.c.cluster != nil {
 		// It is for the next command, whose place TIME takes.
 		trials = append(trials, trial{noAsking, true, []any{"asking"}}, trial{noQueue, true, []any{"time"}})
 	}
@@ -126,6 +126,21 @@ func (v *visit) keys(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// card tries what a Client with a name does with the key that says it. In a Cluster the key may be another node's,
+// which Redis looks at after the permissions.
+func (v *visit) card(ctx context.Context) error {
+	c := v.lock.c
+	if c.card == nil {
+		return nil
+	}
+	key := c.card.key + ":check"
+	return v.try(ctx, []trial{
+		{noNaming, false, []any{"set", key, "", "px", 0}}, // an expiry of 0
+		{noNaming, false, []any{"get", key}},
+		{noNaming, false, []any{"del", key}},
+	}, func(err error) { v.lack(c.cardRule(), noNaming, false, err) })
 }
 
 const (
@@ -153,7 +168,7 @@ func (v *visit) messages(ctx context.Context) error {
 	var trials []trial
 	if v.sharded {
 		publish = "spublish"
-	} else if !v.lock.c.clustered {
+	} else if v.lock.c.cluster == nil {
 		trials = append(trials, trial{noCounting, false, []any{"pubsub", "numsub", k.Channel(), k.Listeners()}})
 	}
 	trials = append(trials,

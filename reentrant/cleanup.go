@@ -13,8 +13,7 @@ const (
 	cleanUpPause = 50 * time.Millisecond
 	cleanUpLast  = time.Second
 
-	// cleaners is how many clean-up commands of a Client are in flight at once: all
-	// its locks may be lost at the same time.
+	// cleaners is how many clean-up commands of a Client are in flight at once (chores.go).
 	cleaners = 16
 )
 
@@ -22,7 +21,10 @@ const (
 // nothing any more, until Redis has confirmed or the key has expired. If the owner
 // has got the lock anew meanwhile, there is nothing to clean: its commands carry an
 // epoch. The caller has queue.mu.
-func (q *queue) cleanUp(owner string, expires time.Time) {
+func (q *queue) cleanUp(owner string, expires time.Time) { q.cleanUpTo(owner, nil, expires) }
+
+// cleanUpTo is cleanUp of an owner that leaves the lock by a parting, if that is not nil.
+func (q *queue) cleanUpTo(owner string, to *parting, expires time.Time) {
 	q.background(expires, func(ctx context.Context) (done bool) {
 		q.mu.Lock()
 		h := q.holder
@@ -33,7 +35,7 @@ func (q *queue) cleanUp(owner string, expires time.Time) {
 		}
 		epochSet := true
 		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-			verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, q.c.single, &q.keys)
+			verdict, set, err := q.freeing(ctx, q.c.single, owner, to, o)
 			epochSet = set || o.Epoch == 0
 			return lua.Granted{Verdict: verdict}, err
 		})
@@ -100,32 +102,13 @@ func (q *queue) tidy() {
 // background repeats a command, with the wire, until it is done or its time is
 // over. The caller has queue.mu.
 func (q *queue) background(until time.Time, command func(context.Context) (done bool)) {
-	q.keep()
-	if !q.c.begin() {
-		q.leave()
-		return
-	}
-	go func() { // ends at until, or with the Client; Close waits for it
-		defer q.c.end()
-		defer q.leave()
-		ctx, cancel := context.WithDeadline(q.c.ctx, until)
-		defer cancel()
-		for pause := cleanUpPause; ; pause = min(2*pause, cleanUpLast) {
-			if !take(ctx, q.c.cleaners) {
-				return
-			}
-			done := take(ctx, q.wire)
-			if done {
-				done = ctx.Err() != nil || command(ctx) // take goes either way when both are ready
-				<-q.wire
-			}
-			<-q.c.cleaners
-			// A Client that closes waits for one try and not for Redis to come back.
-			if done || ctx.Err() != nil || q.c.isClosing() || !q.c.pause(pause/2+backoff(0)) {
-				return
-			}
+	q.c.chores.add(&chore{q: q, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
+		if !take(ctx, q.wire) {
+			return true
 		}
-	}()
+		defer func() { <-q.wire }()
+		return ctx.Err() != nil || command(ctx) // take goes either way when both are ready
+	}})
 }
 
 // take fills a place in a channel that counts, and reports false if ctx ends first.

@@ -24,25 +24,34 @@ import (
 // and one more.
 type Client struct {
 	observer
-	counters  counters
-	cfg       config
-	id        string
-	rdb       redis.UniversalClient
-	commands  lua.Processor // rdb, in pipelines while many goroutines use it
-	single    lua.Processor // rdb, each command by itself
-	reload    *reloader     // nil unless rdb is of a Cluster
-	clustered bool
+	counters counters
+	target
+	reach    reach
+	cfg      config
+	id       string
+	commands lua.Processor // rdb, in pipelines while many goroutines use it
+	single   lua.Processor // rdb, each command by itself
+	plain    lua.Processor // the same, for commands that are no scripts
+	reload   *reloader     // nil unless rdb is of a Cluster
 
+	renewer  *renewer
 	watchdog *watchdog.Watchdog
 	hub      *pubsub.Hub
 
 	number atomic.Uint64 // of the last command that changes a lock
-	held   atomic.Int64  // live holdings
-	work   atomic.Int64  // live holdings, and commands and clean-up under way
+	held   atomic.Int64  // holdings: live, or being released
+	work   atomic.Int64  // holdings, calls, commands and clean-up under way
 
-	crew     crew
-	spare    sync.Pool     // of *waiter
-	cleaners chan struct{} // full while so many clean-up commands are in flight
+	freeing   atomic.Int64 // holdings that are being released: those of held that are not live
+	finishing atomic.Int32 // calls of Close that wait for less
+
+	card  *card // nil without a name
+	names names
+
+	crew   crew
+	spare  sync.Pool // of *waiter
+	timers sync.Pool // of *time.Timer, stopped (release_wait.go)
+	chores *chores
 
 	closing   chan struct{} // closed when Close begins: nothing new is granted
 	closeOnce sync.Once     // closes closing
@@ -54,10 +63,12 @@ type Client struct {
 	stop context.CancelFunc
 
 	idle chan struct{} // capacity 1: work has fallen to 0
+	less chan struct{} // capacity 1: work has fallen, and some Close is finishing
 
 	mu     sync.Mutex
 	queues map[string]*queue // guarded by mu; a queue lives while somebody uses it
-	lost   []*lostHold       // guarded by mu; oldest first, at most maxLost
+	lost   losses            // guarded by mu
+	oldest []*lostHold       // guarded by mu; those that forgetOldest is to forget, which runs while there are any
 
 	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
 
@@ -67,14 +78,19 @@ type Client struct {
 // New makes a Client on rdb, which stays the caller's: it is never closed and its
 // options are never changed. No command is sent; see [Client.Check].
 //
-// The error is [ErrInvalidOption] for an invalid option, for a nil rdb and for a *redis.Ring,
-// which has no one place for a subscription, and [ErrInvalidLease] for an invalid lease.
+// New has to see what Redis rdb is of: rdb is a *redis.Client, of a server or a Sentinel
+// group, a *redis.ClusterClient, a type that embeds one of them, or a type with a method
+// Unwrap() redis.UniversalClient that returns such a client. Commands go through rdb itself,
+// in a Cluster some to its nodes directly. A type around them may not send a command twice.
+//
+// The error is [ErrInvalidOption] for an invalid option, and for an rdb that is nil, has
+// nothing inside, hides what is inside (as struct{ redis.UniversalClient } does), or is a
+// *redis.Ring, which has no one place for a subscription, or a *redis.AutoPipeliner. It says
+// what to pass. For an invalid lease it is [ErrInvalidLease].
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
-	if rdb == nil || rdb == (*redis.Client)(nil) || rdb == (*redis.ClusterClient)(nil) {
-		return nil, fmt.Errorf("%w: no redis client", ErrInvalidOption)
-	}
-	if _, ring := rdb.(*redis.Ring); ring {
-		return nil, fmt.Errorf("%w: redis.Ring cannot carry a lock's subscription", ErrInvalidOption)
+	target, err := targetOf(rdb)
+	if err != nil {
+		return nil, err
 	}
 	cfg, err := newConfig(opts)
 	if err != nil {
@@ -84,41 +100,59 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redlatch: no random client id: %w", err)
 	}
-	cluster, clustered := rdb.(*redis.ClusterClient)
 	c := &Client{
-		observer:  observer{events: cfg.events, logger: cfg.logger},
-		cfg:       cfg,
-		id:        id,
-		rdb:       rdb,
-		commands:  rdb,
-		single:    rdb,
-		clustered: clustered,
-		closing:   make(chan struct{}),
-		idle:      make(chan struct{}, 1),
-		queues:    make(map[string]*queue),
-		cleaners:  make(chan struct{}, cleaners),
+		observer: newObserver(&cfg),
+		cfg:      cfg,
+		id:       id,
+		target:   target,
+		closing:  make(chan struct{}),
+		idle:     make(chan struct{}, 1),
+		less:     make(chan struct{}, 1),
+		queues:   make(map[string]*queue),
 	}
-	if client, ok := rdb.(*redis.Client); ok {
-		c.commands = lua.NewCombiner(client)
-	}
-	if clustered {
-		c.reload = &reloader{cluster: cluster}
-		c.commands, c.single = c.reload, c.reload
-	}
+	c.chores = newChores(c)
+	c.card = newCard(c)
+	c.route()
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.crew.ctx, c.crew.work = c.ctx, make(chan func())
 	c.watchdog = watchdog.New(watchdog.Config{
-		Lease: cfg.lease,
-		Renew: renewer(c.single, clustered),
+		Lease:  cfg.lease,
+		Renew:  c.renewer.renew,
+		Growth: growth(c.renewer.pool),
 		OnFailure: func(locks int, err error) {
-			c.renewFailed(Event{Locks: locks, Err: err})
+			aloud(func() { c.renewFailed(Event{Locks: locks, Err: err}) })
 		},
 	})
-	c.hub = pubsub.NewHub(rdb, pubsub.Config{
+	c.hub = pubsub.NewHub(target.subscriber(), pubsub.Config{
 		Sharded:     !cfg.plainPubSub,
-		OnReconnect: func(err error) { c.resubscribed(Event{Err: err}) },
+		OnReconnect: func(err error) { aloud(func() { c.resubscribed(Event{Err: err}) }) },
 	})
 	return c, nil
+}
+
+// route chooses the ways that commands go: those about single locks by the courier, which
+// combines them where rdb is of one server, and renewals by the renewer.
+func (c *Client) route() {
+	c.reach = reachOf(c.target)
+	client, _ := c.rdb.(*redis.Client) // and no wrapper, which would be passed by
+	var pool lua.Processor = c.rdb
+	if c.cluster != nil {
+		c.reload = &reloader{rdb: c.rdb, cluster: c.cluster}
+		pool = c.reload
+	}
+	single := c.reach.single(client, pool)
+	many := single
+	switch {
+	case c.cluster != nil:
+	case client != nil && c.reach.limit >= 0:
+		many = lua.NewCombiner(c.reach.pipelined(client))
+	case client == nil && c.reach.limit > 0:
+		many = lua.NewCombiner(c.rdb)
+	}
+	c.plain = single
+	courier := newCourier(c.reach, single, many)
+	c.commands, c.single = courier, alone{courier}
+	c.renewer = newRenewer(c.reach.withinLease(client, single, c.cfg.lease), c.reach, c.cluster != nil)
 }
 
 // ID returns the Client's UUID: the first half of its owners' fields.
@@ -127,7 +161,7 @@ func (c *Client) ID() string { return c.id }
 // NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix included)
 // without control characters; braces may only form one hash tag, as in "order:{42}". With the
 // prefix, it may not begin as the keys that belong to other locks do: with redlatch_epoch,
-// redlatch_turn, redlatch_waiters, redlatch_listeners, redisson_lock_token or
+// redlatch_turn, redlatch_waiters, redlatch_listeners, redlatch_client, redisson_lock_token or
 // redisson_lock__channel, each followed by ":" or "{". It does no I/O; with a bad name every
 // method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
 // of the same name and Client are the same lock.

@@ -8,18 +8,20 @@
 // at the end. [Lock.Do] runs a function under the lock; [Lock.Acquire] returns the hold
 // as a value, a [Hold], whose ctx ends when the lock is lost. [Lock.Lock], [Lock.TryLock] and
 // [Lock.Unlock] have the shape that Redisson's users know. [Client.Check] says at the start of a
-// program whether locks will work on this Redis.
+// program whether locks will work on this Redis, and [Client.Inspect] who holds one and who waits.
 //
 // # Who the owner is
 //
-// The owner in ctx, put there by [WithOwner], [Hold.Context] or [Lock.Do]; without
-// one, the calling goroutine. Nested calls re-enter when they run on the same
-// goroutine, or anywhere when they are given the hold's ctx. An owner that locks
-// three times unlocks three times.
+// A call looks at its ctx from the inside out. The owner is the first of
 //
-// The owner in a ctx is the owner of every lock that is taken with it, whatever its name.
-// Goroutines that share a hold's ctx are therefore not kept apart by any lock. Give each an owner
-// of its own, with [WithOwner], if they are to exclude each other.
+//   - a hold of this very lock, and of this Client, that ctx comes from ([Hold.Context], [Lock.Do]):
+//     the call enters it again, on any goroutine;
+//   - the owner that [WithOwner] or [WithNewOwner] has put there, for every lock;
+//   - the calling goroutine, if ctx says nothing.
+//
+// So nested calls on the same goroutine need nothing, and others the hold's ctx; goroutines that
+// share the ctx of one lock are kept apart by all others. An owner that locks three times unlocks
+// three times. The file docs/owners.md has this case by case, with a picture.
 //
 // # What a lease promises
 //
@@ -35,12 +37,15 @@
 // For a lock that was not taken, Lock, LockLease, TryLock, Acquire and Do return an error
 // that is [ErrNotAcquired] and its cause, such as ctx's error, [ErrClosed], [ErrForeignKey],
 // [ErrReplicas] or an error of Redis; nothing of the call is left locked, and an outer hold
-// stays. Two kinds are not ErrNotAcquired: invalid arguments ([ErrInvalidName] and its like),
+// stays. It is [ErrBusy] too if another owner has the lock: where TryLock returns false and nil, and where the
+// deadline of ctx ended the wait. Two kinds are not ErrNotAcquired: invalid arguments ([ErrInvalidName] and its like),
 // for which nothing was sent, and [ErrLost], with which a nested call tells that the lock of
 // the calls above it is lost.
 //
 // Unlock and Release return [ErrNotHeld], [ErrLost] or [ErrUnconfirmed], and [ErrClosed] once the
-// Client is closed.
+// Client is closed. A cancellation of their ctx does not end them: after SIGTERM, too, a lock is
+// released, and Close waits a second for that. [Hold.Extend] and [Hold.ReleaseAfter] have
+// [ErrNotExtended], [ErrRenewed] and [ErrNested] besides.
 //
 // # Inside
 //
@@ -75,10 +80,15 @@
 // Client, the end of ctx, the limit, Close. Messages are hints; only a script's answer
 // grants a lock.
 //
+// All commands go through the program's go-redis client and its hooks. Renewals leave its pool
+// when that does not answer (lanes.go, detour.go); a command about a lock never does, but has
+// the pool's dead connections found before it is repeated (courier.go).
+//
 // Mutexes are taken in the order queue.mu, then Client.mu or those of the watchdog
 // and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
 // which they own; one for each command whose caller can leave (call), kept for a while for the next (crew), one for each
-// clean-up (queue.background), and one for each queue whose field lags behind its holder
-// (queue.follow), which Close waits for. In a Cluster go-redis reads its map on a goroutine of
+// clean-up (queue.background), one that writes the Client's name while it is in use (card.go), one for each queue whose field lags behind its holder
+// (queue.follow), and one or a few for each renewal (lanes.go), which Close waits for. While a
+// pool does not answer, short ones ask its idle connections (courier.go). In a Cluster go-redis reads its map on a goroutine of
 // its own when reload.go asks for it.
 package reentrant

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/errs"
 )
 
 // What can go wrong, for errors.Is. Where a struct is named beside, errors.As gives the details.
@@ -13,16 +16,21 @@ var (
 	ErrNotHeld = errors.New("redlatch: lock not held by this owner")
 
 	// ErrLost: the owner held the lock and has lost it: the lease ended before a
-	// renewal was confirmed, or Redis no longer knows the hold. From a nested call that finds
-	// the loss it is not ErrNotAcquired. [LostError]
+	// renewal was confirmed, or Redis no longer knows the hold. From a nested call
+	// it is not ErrNotAcquired, and comes until the owner has unlocked as often as it had locked. [LostError]
 	ErrLost = errors.New("redlatch: lock lost")
 
 	// ErrNotAcquired: the lock was not acquired; by now nothing of this call is
 	// held, or it is being given back. An outer hold of the owner stays. [NotAcquiredError]
 	ErrNotAcquired = errors.New("redlatch: lock not acquired")
 
+	// ErrBusy: the lock was not acquired because another owner has it, or another call is ahead, as
+	// Redis or this Client said last. The error is ErrNotAcquired too. An outage, a cancellation and
+	// a closed Client are other reasons for that one. [NotAcquiredError]
+	ErrBusy = errors.New("redlatch: lock is busy")
+
 	// ErrUnconfirmed: the hold is over for the caller, but Redis has not confirmed it:
-	// no reply came, or ctx ended first, or Redis refused. If it was the owner's last
+	// no reply came, or not in time, or Redis refused. If it was the owner's last
 	// hold the lock is no longer renewed, and may not be free yet. After the release of an inner
 	// hold the outer one goes on, and only the hold count in Redis may be too high. The
 	// Client goes on in the background until it is confirmed or the lease has
@@ -33,7 +41,7 @@ var (
 	// lock in time; it was given back. [ReplicasError]
 	ErrReplicas = errors.New("redlatch: too few replicas confirmed")
 
-	// ErrForeignKey: the key holds something that is not a lock. It is left alone.
+	// ErrForeignKey: the key holds something that is not a lock. It is left alone. [ForeignKeyError]
 	ErrForeignKey = errors.New("redlatch: key is not a lock")
 
 	// ErrClosed: the Client is closed or closing. From a method that takes the lock the error is
@@ -69,42 +77,52 @@ type NotAcquiredError struct {
 	Holder string
 	TTL    time.Duration
 
+	// HolderName is what the holder's Client calls itself ([WithClientName]), if this Client knows that
+	// already: its own, and those that a [Lock.Info] was about. Nobody is asked for it.
+	HolderName string
+
 	Waited time.Duration // length of the call
 
+	// Busy says that the last word of Redis, or of this Client, was that another owner has the
+	// lock or is ahead, and that the wait ended at its limit or at the deadline of ctx. It is
+	// false after a cancellation of ctx, when Redis does not answer or refuses, and when the
+	// Client closes. The error is [ErrBusy] if Busy is set.
+	Busy bool
+
 	// Err is why the wait ended: ctx's error and cause, ErrClosed, an error of Redis. It is
-	// nil if the lock was busy until the limit.
+	// nil if the lock was busy until the limit of the wait.
 	Err error
+
+	// Ancestor says that the call waited for its own caller, and why; empty otherwise.
+	Ancestor Ancestor
+
+	client string // ID of the Client, by which its own owners are known
 }
 
 func (e *NotAcquiredError) Error() string {
 	s := fmt.Sprintf("redlatch: lock %q not acquired after %v", e.Name, e.Waited.Round(time.Millisecond))
-	if e.Holder != "" {
-		s += fmt.Sprintf(", held by %s", e.Holder)
+	switch {
+	case e.Busy:
+		s = e.busy()
+	case e.Holder != "":
+		s += fmt.Sprintf(", held by %s", e.holder())
+	}
+	if e.Ancestor != "" {
+		s += fmt.Sprintf(", its own caller: %s", e.Ancestor)
 	}
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("redlatch: lock %q: ", e.Name))
 	}
 	return s
 }
 
-// Is makes it [ErrNotAcquired].
-func (e *NotAcquiredError) Is(target error) bool { return target == ErrNotAcquired }
-
-// Unwrap gives the reason.
-func (e *NotAcquiredError) Unwrap() error { return e.Err }
-
-// NotHeldError is [ErrNotHeld] with the lock and the owner that was refused.
-type NotHeldError struct {
-	Name  string
-	Owner string
+// Is makes it [ErrNotAcquired], and [ErrBusy] if Busy is set.
+func (e *NotAcquiredError) Is(target error) bool {
+	return target == ErrNotAcquired || target == ErrBusy && e.Busy
 }
 
-func (e *NotHeldError) Error() string {
-	return fmt.Sprintf("redlatch: lock %q is not held by %s", e.Name, e.Owner)
-}
-
-// Is makes it [ErrNotHeld].
-func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
+// Unwrap gives the reason. If that tells of another lock which is busy, it is not [ErrBusy] here.
+func (e *NotAcquiredError) Unwrap() error { return errs.Without(e.Err, ErrBusy) }
 
 // LostError is [ErrLost] with what is known of the loss.
 type LostError struct {
@@ -177,14 +195,13 @@ func named(name string, err error) error {
 	return fmt.Errorf("redlatch: lock %q: %w", name, err)
 }
 
-func foreign(name string, err error) error {
-	return fmt.Errorf("%w: %q: %w", ErrForeignKey, name, err)
-}
-
 // whyEnded says why ctx has ended: its cause, and context.Canceled or DeadlineExceeded
 // in any case.
 func whyEnded(ctx context.Context) error {
 	cause := context.Cause(ctx)
+	if end, is := cause.(deadlineEnd); is {
+		return end.error
+	}
 	if errors.Is(cause, ctx.Err()) {
 		return cause
 	}

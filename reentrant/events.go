@@ -10,32 +10,48 @@ import (
 // They are called without any mutex held, several at the same time, and some of them from the
 // goroutines that renew locks and receive wake-ups: they must return quickly and must not
 // call the Client. A panic in one of them is not recovered: it ends the program, unless it was called
-// on the goroutine of a caller that recovers, whose lock may then be held for ever.
+// on the goroutine of a caller that recovers. So does runtime.Goexit in one that is called by the
+// goroutines that renew locks or receive wake-ups. The call that is cut short leaves nothing locked, and
+// a release goes on in the background.
+//
+// For each hold Acquired comes first, and one of Released, HandedOver (of From's hold), Unconfirmed and Lost comes last,
+// exactly once. Nested holds are no holds of their own here. For each call that takes a lock one of Acquired,
+// Reentered and NotAcquired comes before it returns, unless an argument was invalid. A call that gives the lock back
+// since it was granted as the call ended has both Acquired and NotAcquired. The attempts that a MultiLock
+// makes on its members are such calls.
 //
 // Beside each is which fields of the [Event] it has. Name and Owner are in all of them but
-// RenewFailed and Resubscribed.
+// RenewFailed and Resubscribed, and Ctx is in all.
 type Events struct {
 	Waiting      func(Event) // the call begins to wait: Holder, empty if it is not known yet
 	Acquired     func(Event) // a new hold, one that was handed over included: Waited, Token
-	Reentered    func(Event) // the owner locked again: Count, Token
+	Reentered    func(Event) // the owner locked again: Count, Token, Waited
+	NotAcquired  func(Event) // the call ends without the lock: Waited, Holder if it is known, Err a *NotAcquiredError, or the *LostError of a nested call
 	HandedOver   func(Event) // to the next waiter of this Client, instead of Released: From, Held; Owner is the new holder
 	Renewed      func(Event) // Redis confirmed a renewal: ValidUntil
 	RenewFailed  func(Event) // renewals of Locks locks failed and will be tried again: Err
 	Lost         func(Event) // Held, Err a *LostError
 	Released     func(Event) // the last hold of the owner was released, and not handed over: Held
+	Unconfirmed  func(Event) // as Released, but Redis has not confirmed it, or the Client was closed under the hold: Held, Err an *UnconfirmedError
 	Resubscribed func(Event) // the subscription was renewed, all waiters try again: Err is why
 }
 
 // Event is one thing that happened. Fields that do not belong to it are zero.
 type Event struct {
+	// Ctx is that of the call in which it happened: of Lock, Acquire and the like, of Unlock or
+	// Release for Released and Unconfirmed, of the new holder's for HandedOver. It may have ended. Where
+	// no call is, as in a renewal or a loss that a renewal has found, it is context.Background(), never nil.
+	Ctx context.Context
+
 	Name  string
 	Owner string // the owner's field in the lock's hash
 
 	Holder     string        // the other owner's field
+	HolderName string        // what its Client calls itself (WithClientName), with Holder and where that is known already
 	From       string        // the field of the owner that has released
 	Count      int           // holds of the owner on this lock, the new one included
 	Token      int64         // with fencing, otherwise 0
-	Waited     time.Duration // from the call to the grant
+	Waited     time.Duration // from the call to the grant, or to its end
 	Held       time.Duration // from the grant to the end, of From's hold in HandedOver
 	ValidUntil time.Time     // as Hold.ValidUntil
 	Locks      int           // how many locks it is about
@@ -44,25 +60,48 @@ type Event struct {
 
 // observer turns what happens into events and log records.
 type observer struct {
-	events Events
-	logger *slog.Logger
+	events    Events
+	logger    *slog.Logger
+	incidents *incidents // nil if the program has said where records go
+	mute      bool       // nobody is to hear of a holding, but for its loss
+}
+
+func newObserver(cfg *config) observer {
+	events := cfg.events
+	o := observer{events: events, logger: cfg.logger, mute: cfg.logger == nil}
+	if !cfg.logged {
+		o.incidents = &incidents{}
+	}
+	for _, f := range []func(Event){
+		events.Acquired, events.Reentered, events.HandedOver, events.Renewed, events.Lost, events.Released, events.Unconfirmed,
+	} {
+		o.mute = o.mute && f == nil
+	}
+	return o
 }
 
 func (o *observer) tell(f func(Event), level slog.Level, message string, e Event) {
+	if e.Ctx == nil {
+		e.Ctx = context.Background() // it happened in no call
+	}
 	if f != nil {
 		f(e)
 	}
-	// Some of it happens in no call at all, so the record carries no caller's ctx.
-	ctx := context.Background()
-	if o.logger == nil || !o.logger.Enabled(ctx, level) {
-		return
+	if o.logger != nil && o.logger.Enabled(e.Ctx, level) {
+		o.logger.LogAttrs(e.Ctx, level, message, e.attrs()...)
 	}
-	var attrs []slog.Attr
+}
+
+// attrs are those of a log record.
+func (e *Event) attrs() (attrs []slog.Attr) {
 	if e.Name != "" {
 		attrs = append(attrs, slog.String("lock", e.Name), slog.String("owner", e.Owner))
 	}
 	if e.Holder != "" {
 		attrs = append(attrs, slog.String("holder", e.Holder))
+	}
+	if e.HolderName != "" {
+		attrs = append(attrs, slog.String("holder_name", e.HolderName))
 	}
 	if e.From != "" {
 		attrs = append(attrs, slog.String("from", e.From))
@@ -85,7 +124,7 @@ func (o *observer) tell(f func(Event), level slog.Level, message string, e Event
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
 	}
-	o.logger.LogAttrs(ctx, level, message, attrs...)
+	return attrs
 }
 
 func (o *observer) waiting(e Event) {
@@ -100,6 +139,10 @@ func (o *observer) reentered(e Event) {
 	o.tell(o.events.Reentered, slog.LevelDebug, "redlatch: re-entered", e)
 }
 
+func (o *observer) notAcquired(e Event) {
+	o.tell(o.events.NotAcquired, slog.LevelDebug, "redlatch: not acquired", e)
+}
+
 func (o *observer) handedOver(e Event) {
 	o.tell(o.events.HandedOver, slog.LevelDebug, "redlatch: handed over", e)
 }
@@ -107,14 +150,23 @@ func (o *observer) handedOver(e Event) {
 // granted tells of the hand-off to w. It is for the call that was granted the lock, before it
 // returns: then all is told in the order in which it happened.
 func (o *observer) granted(w *waiter) {
-	if o.logger == nil && o.events.HandedOver == nil && o.events.Acquired == nil {
+	w.told = true
+	if o.mute {
 		return // the one path in which even this can be felt
 	}
 	from, to := w.from, w.hold
-	if !from.refused {
-		o.handedOver(Event{Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)})
+	e := Event{Ctx: w.ctx, Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)}
+	got := Event{Ctx: w.ctx, Name: to.q.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)}
+	if from.refused {
+		to.announce(func() { o.acquired(got) })
+		return
 	}
-	o.acquired(Event{Name: to.q.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)})
+	from.inform(func() { // after its own Acquired
+		to.announce(func() {
+			defer o.acquired(got)
+			o.handedOver(e)
+		})
+	})
 }
 
 func (o *observer) renewed(e Event) {
@@ -123,14 +175,20 @@ func (o *observer) renewed(e Event) {
 
 func (o *observer) renewFailed(e Event) {
 	o.tell(o.events.RenewFailed, slog.LevelWarn, "redlatch: renewal failed", e)
+	o.incidents.renewFailed(e)
 }
 
 func (o *observer) lost(e Event) {
 	o.tell(o.events.Lost, slog.LevelError, "redlatch: lost", e)
+	o.incidents.lost(e)
 }
 
 func (o *observer) released(e Event) {
 	o.tell(o.events.Released, slog.LevelDebug, "redlatch: released", e)
+}
+
+func (o *observer) unconfirmed(e Event) {
+	o.tell(o.events.Unconfirmed, slog.LevelWarn, "redlatch: release not confirmed", e)
 }
 
 func (o *observer) resubscribed(e Event) {

@@ -1,10 +1,10 @@
 package reentrant_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/faultproxy"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -16,8 +16,9 @@ func TestFaultAbandonedAcquire(t *testing.T) {
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t))
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
-	slow := r.proxy.Add(faultproxy.Rule{Match: scriptIs("acquire"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
-	wants(t, l.Lock(soon(t)), reentrant.ErrNotAcquired)
+	slow := r.stall("acquire")
+	wants(t, leave(t, slow, l.Lock), reentrant.ErrNotAcquired)
+	time.AfterFunc(300*time.Millisecond, slow.Resume) // while it is looked at
 	hold, err := l.Acquire(ctx)
 	okay(t, err)
 	okay(t, l.Lock(ctx)) // nested: a second hold, by whatever way the first was had
@@ -31,9 +32,6 @@ func TestFaultAbandonedAcquire(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if slow.Hits() != 1 {
-		t.Errorf("%d commands were slow", slow.Hits())
-	}
 	okay(t, l.Unlock(ctx))
 	okay(t, hold.Release(ctx))
 	tidyWithin(t, r.Server, 3*time.Second, "l")
@@ -46,12 +44,12 @@ func TestFaultAbandonedUnlock(t *testing.T) {
 	c := faultClient(t, r.through(t))
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	okay(t, l.Lock(ctx))
-	slow := r.proxy.Add(faultproxy.Rule{Match: scriptIs("release"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
-	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed)
-	hold, err := l.Acquire(ctx)
-	okay(t, err)
-	redistest.Eventually(t, 5*time.Second, "the slow release has run", func() bool { return slow.Hits() == 1 })
-	time.Sleep(300 * time.Millisecond) // longer than it was slow for
+	slow := r.stall("release")
+	wants(t, leaveRelease(t, slow, l.Unlock), reentrant.ErrUnconfirmed)
+	var hold *reentrant.Hold
+	next := begin(func() (err error) { hold, err = l.Acquire(ctx); return err })
+	slow.Resume()
+	okay(t, next.wait())
 	if got := r.held(t, "l"); got[hold.Owner()] != "1" {
 		t.Errorf("the abandoned unlock took the new hold away: Redis has %v", got)
 	}
@@ -64,18 +62,24 @@ func TestFaultAbandonedHandOff(t *testing.T) {
 	t.Parallel()
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t))
-	l, me, you := c.NewLock("l"), owner(t.Context(), "me"), owner(soon(t), "you")
+	l, me := c.NewLock("l"), owner(t.Context(), "me")
+	you, gone := context.WithCancel(owner(t.Context(), "you"))
+	defer gone()
 	okay(t, l.Lock(me))
 	yours := make(chan error, 1)
 	go func() { yours <- l.Lock(you) }()
 	redistest.Eventually(t, 5*time.Second, "somebody waits", func() bool { return c.Stats().Waiting == 1 })
-	r.proxy.Add(faultproxy.Rule{Match: scriptIs("transfer"), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
-	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed)
+	slow := r.stall("transfer")
+	wants(t, leaveRelease(t, slow, l.Unlock), reentrant.ErrUnconfirmed)
+	gone()
 	wants(t, inTime(t, 5*time.Second, "the waiter leaves", yours), reentrant.ErrNotAcquired)
 	// Both calls are over, and the hand-off is not. Whoever comes now must find
 	// one queue, not a second one.
-	hold, err := l.Acquire(me)
-	okay(t, err)
+	var hold *reentrant.Hold
+	next := begin(func() (err error) { hold, err = l.Acquire(me); return err })
+	redistest.Eventually(t, 10*time.Second, "somebody comes", func() bool { return c.Stats().Waiting == 1 })
+	slow.Resume()
+	okay(t, next.wait())
 	okay(t, l.Lock(me))
 	if got := r.held(t, "l"); len(got) != 1 || got[hold.Owner()] != "2" {
 		t.Errorf("held twice, Redis has %v", got)

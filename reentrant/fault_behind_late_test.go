@@ -82,20 +82,21 @@ func TestFault19BehindLateMoveOfAFreeLock(t *testing.T) {
 // A renewal is on its way while the field is moved: its "not owner", true by then, is no loss.
 func TestFault19BehindRenewalOvertakenByAMove(t *testing.T) {
 	t.Parallel()
-	const lease = 900 * time.Millisecond
+	const lease = 4500 * time.Millisecond
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t), reentrant.WithLease(lease), writeBehind)
 	l, a := c.NewLock("l"), owner(t.Context(), "a")
 	okay(t, l.Lock(a))
 	redistest.Eventually(t, 5*time.Second, "the script is known", func() bool { return c.Stats().Renewals > 0 })
-	slow := r.proxy.Add(faultproxy.Rule{Match: scriptIs("renew"), Times: 1, Action: faultproxy.Delay(120 * time.Millisecond)})
+	slow := r.stall("renew")
 	waiter := callFor(t, c, l, "b")
 	redistest.Eventually(t, 5*time.Second, "a renewal is on its way", func() bool { return slow.Hits() == 1 })
 	okay(t, l.Unlock(a))
 	b := waiter.hold(t, 5*time.Second)
 	follows(t, r.Server, "l", b, "1")
+	slow.Resume()
 	before := c.Stats().Renewals
-	redistest.Eventually(t, 5*time.Second, "it is renewed again", func() bool { return c.Stats().Renewals > before })
+	redistest.Eventually(t, 10*time.Second, "it is renewed again", func() bool { return c.Stats().Renewals > before })
 	if ended(b.Lost()) || c.Stats().Losses > 0 {
 		t.Errorf("lost: %v", contextCause(b))
 	}

@@ -50,7 +50,7 @@ func (r *behindRig) handBack() { r.handTo("a") }
 func (r *behindRig) handTo(who string) {
 	next := callFor(r.t, r.c, r.l, who)
 	okay(r.t, r.hold.Release(r.t.Context()))
-	hold := next.hold(r.t, time.Second)
+	hold := next.hold(r.t, 10*time.Second)
 	r.moves.Remove()
 	follows(r.t, r.Server, "l", hold, "1")
 	okay(r.t, r.l.Lock(hold.Context()))
@@ -97,7 +97,7 @@ func (r *behindRig) force() {
 
 // ask asks while no move is answered, and after.
 func (r *behindRig) ask() {
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second) // of a lease of 30 s
 	defer cancel()
 	if n, err := r.l.HoldCount(owner(ctx, "a")); n != 0 || err != nil {
 		r.t.Errorf("HoldCount of the owner before is %d, %v", n, err)

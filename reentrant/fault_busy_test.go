@@ -75,7 +75,7 @@ func (x *troubled) survived(t *testing.T) {
 // tried again, at a bounded rate, and comes right when the script is killed.
 func TestFault21BusyScript(t *testing.T) {
 	t.Parallel()
-	const lease = 3 * time.Second
+	const lease = 9 * time.Second // a Lock that is refused takes some seconds of it
 	r := newFaultRig(t)
 	r.Do(t, "CONFIG", "SET", "lua-time-limit", "10")
 	x := newTroubled(t, r, lease)
@@ -103,7 +103,7 @@ func TestFault21BusyScript(t *testing.T) {
 // Redis answers nobody for long enough to miss a renewal, and then everybody.
 func TestFault21ClientPause(t *testing.T) {
 	t.Parallel()
-	const lease, pause = 3 * time.Second, 1900 * time.Millisecond
+	const lease, pause = 9 * time.Second, 5 * time.Second // a renewal is sent after 3 s, and given up after 4.5 s
 	x := newTroubled(t, newFaultRig(t), lease)
 	sent, since := x.sent(), time.Now()
 	x.Do(t, "CLIENT", "PAUSE", pause.Milliseconds()) // all of them

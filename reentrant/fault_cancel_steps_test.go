@@ -20,15 +20,16 @@ type cancelRig struct {
 	rdb  *redis.Client
 	lock *reentrant.Lock
 	at   func() bool // whether the call is at its step; nil: after a while it is
+	goOn func()      // ends the step, if that does not end by itself
 }
 
 // Each step of a call is stopped there, and the ctx ends: the call comes back with
-// the cause, and when the step goes on, nothing is left behind.
+// the cause, and when the step goes on, nothing is left behind. A release is ended by a deadline only.
 func TestFault39CancelAtEachStep(t *testing.T) {
 	t.Parallel()
 	slow := func(r *cancelRig, script string) {
-		rule := r.proxy.Add(faultproxy.Rule{Match: scriptIs(script), Times: 1, Action: faultproxy.Delay(300 * time.Millisecond)})
-		r.at = func() bool { return rule.Hits() == 1 }
+		rule := r.stall(script)
+		r.at, r.goOn = func() bool { return rule.Hits() == 1 }, rule.Resume
 	}
 	lock := func(r *cancelRig, ctx context.Context) error { return r.lock.Lock(ctx) }
 	for _, step := range []struct {
@@ -125,7 +126,7 @@ func TestFault39CancelAtEachStep(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			t.Parallel()
 			noise := listenToNoise(t)
-			r := &cancelRig{faultRig: newFaultRig(t)}
+			r := &cancelRig{faultRig: newFaultRig(t), goOn: func() {}}
 			r.rdb = r.through(t, func(o *redis.Options) {
 				if step.poolOf1 {
 					o.PoolSize = 1
@@ -134,11 +135,20 @@ func TestFault39CancelAtEachStep(t *testing.T) {
 			r.c = faultClient(t, r.rdb, step.opts...)
 			r.lock = r.c.NewLock("l")
 			end := step.prepare(t, r)
-			late, err := cancelAt(t, r.at, 60*time.Millisecond, func(ctx context.Context) error { return step.call(r, ctx) })
-			wants(t, err, step.want, errGivenUp)
+			call := func(ctx context.Context) error { return step.call(r, ctx) }
+			var late time.Duration
+			var err error
+			if step.want == reentrant.ErrUnconfirmed {
+				late, err = expireAt(t, r.at, call)
+				wants(t, err, step.want, context.DeadlineExceeded)
+			} else {
+				late, err = cancelAt(t, r.at, 60*time.Millisecond, call)
+				wants(t, err, step.want, errGivenUp)
+			}
 			if late > noise.allow(20*time.Millisecond) { // some 1 ms where nothing else runs
 				t.Errorf("returned %v after its cancellation", late)
 			}
+			r.goOn()
 			end()
 			tidyWithin(t, r.Server, 5*time.Second, "l")
 			closeQuickly(t, r.c) // waits for what is still on its way
@@ -174,4 +184,31 @@ func cancelAt(t *testing.T, at func() bool, after time.Duration, call func(ctx c
 	cancel(errGivenUp)
 	err = inTime(t, 10*time.Second, "the cancelled call returns", done)
 	return time.Since(cancelled), err
+}
+
+// expireAt is cancelAt for a release: its ctx is cancelled when it is at its step, which does not end
+// it, and has a deadline, which does.
+func expireAt(t *testing.T, at func() bool, release func(ctx context.Context) error) (late time.Duration, err error) {
+	return expire(t, at, time.Second, release)
+}
+
+// expireIn is cancelIn for a release, which a deadline ends and a cancellation does not.
+func expireIn(t *testing.T, limit time.Duration, release func(ctx context.Context) error) (late time.Duration, err error) {
+	return expire(t, func() bool { return true }, limit, release)
+}
+
+func expire(t *testing.T, at func() bool, limit time.Duration, release func(ctx context.Context) error) (late time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(owner(t.Context(), "me"), limit)
+	defer cancel()
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- release(ctx) }()
+	redistest.Eventually(t, 10*time.Second, "the call is at its step", at)
+	cancel()
+	err = inTime(t, 10*time.Second, "the release returns", done)
+	late = time.Since(began) - limit
+	if late < 0 {
+		t.Errorf("returned %v before its deadline", -late)
+	}
+	return late, err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-const crashLease = time.Second
+const crashLease = 2 * time.Second
 
 // A process dies with the lock. Another has it when the lease is over, which no
 // message tells it of; and not before the dead one's trust would have ended.
@@ -51,7 +51,7 @@ func TestFault43HolderCrashes(t *testing.T) {
 		taken <- grant{time.Now(), err}
 	}()
 	// It is renewed as long as its process lives.
-	alive := time.NewTimer(2 * crashLease)
+	alive := time.NewTimer(crashLease * 3 / 2)
 	defer alive.Stop()
 	var validUntil time.Time
 	for running := true; running && lines.Scan(); {

@@ -19,14 +19,14 @@ func TestFaultLeaseExtendedForNobody(t *testing.T) {
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t))
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
-	hold, err := l.Acquire(ctx, reentrant.WithFixedLease(time.Second))
+	hold, err := l.Acquire(ctx, reentrant.WithFixedLease(2*time.Second))
 	okay(t, err)
-	r.proxy.Add(faultproxy.Rule{Match: scriptIs("count"), Times: 1, Action: faultproxy.Delay(200 * time.Millisecond)})
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	wants(t, l.LockLease(short, time.Minute), reentrant.ErrNotAcquired)
-	inTime(t, 5*time.Second, "the loss", hold.Lost())
-	freeWithin(t, r.Server, 2*time.Second, "l")
+	slow := r.stall("count")
+	nested := func(ctx context.Context) error { return l.LockLease(ctx, time.Minute) }
+	wants(t, leave(t, slow, nested), reentrant.ErrNotAcquired)
+	slow.Resume()
+	inTime(t, 20*time.Second, "the loss", hold.Lost())
+	freeWithin(t, r.Server, 20*time.Second, "l")
 }
 
 // Who unlocks without a confirmation is told when the lock is free at the latest.

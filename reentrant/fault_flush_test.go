@@ -40,17 +40,18 @@ func repeat(t *testing.T, s *redistest.Server, every time.Duration, command ...a
 // notices.
 func TestFault20ScriptFlush(t *testing.T) {
 	t.Parallel()
+	const lease = 6 * time.Second
 	s := redistest.Start(t)
 	clients := []*reentrant.Client{
-		faultClient(t, s.Client(t), reentrant.WithLease(time.Second)),
-		faultClient(t, s.Client(t), reentrant.WithLease(time.Second)),
+		faultClient(t, s.Client(t), reentrant.WithLease(lease)),
+		faultClient(t, s.Client(t), reentrant.WithLease(lease)),
 	}
 	kept, err := clients[0].NewLock("kept").Acquire(owner(t.Context(), "me"))
 	okay(t, err)
 	stop := repeat(t, s, 5*time.Millisecond, "SCRIPT", "FLUSH")
 	var calls atomic.Int64
 	var group sync.WaitGroup
-	end := time.Now().Add(2 * time.Second)
+	end := time.Now().Add(lease/3 + 500*time.Millisecond) // the first renewals are among the calls
 	for g := range 8 {
 		group.Go(func() {
 			ctx := owner(t.Context(), "o"+strconv.Itoa(g))

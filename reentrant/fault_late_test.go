@@ -39,25 +39,49 @@ func (r *faultRig) cutOff() cutRule {
 }
 
 // givenUp returns when lock l is free and nobody tries any more to clean up. That ends with
-// the lease; the last try may come a little later.
-func (c cutRule) givenUp(t *testing.T) {
+// the lease; the last try may come a little later, and there are fewer near the end.
+func (c cutRule) givenUp(t *testing.T, lease time.Duration) {
 	t.Helper()
 	seen := 0
-	redistest.Eventually(t, 10*time.Second, "the clean-up has given up", func() bool {
+	redistest.Eventually(t, 30*time.Second, "the clean-up has given up", func() bool {
 		before := seen
 		seen = c.Hits()
-		quiet := time.NewTimer(600 * time.Millisecond)
+		quiet := time.NewTimer(lease * 3 / 2)
 		defer quiet.Stop()
 		<-quiet.C
 		return len(c.r.held(t, "l")) == 0 && seen == before
 	})
 }
 
-// soon is a ctx for a call whose command is kept back.
-func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
-	t.Cleanup(cancel)
-	return owner(ctx, "me")
+// stall arms the proxy to stop one run of a script, until the handle's Resume.
+func (r *faultRig) stall(script string) *faultproxy.RuleHandle {
+	return r.proxy.Add(faultproxy.Rule{Match: scriptIs(script), Times: 1, Action: faultproxy.StallRequest})
+}
+
+// leave makes a call as the owner "me" and cancels it when its command is kept back by the
+// rule, not before and not after a time that a busy machine may take to get there.
+func leave(t *testing.T, at *faultproxy.RuleHandle, call func(ctx context.Context) error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(owner(t.Context(), "me"))
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- call(ctx) }()
+	redistest.Eventually(t, 20*time.Second, "the command is on its way", func() bool { return at.Hits() > 0 })
+	cancel()
+	return inTime(t, 20*time.Second, "the call that was cancelled returns", done)
+}
+
+// leaveRelease is leave for a release, which a deadline ends and a cancellation does not. Where the
+// machine is too busy to send the command before the deadline it goes on in the background.
+func leaveRelease(t *testing.T, at *faultproxy.RuleHandle, release func(ctx context.Context) error) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(owner(t.Context(), "me"), 100*time.Millisecond)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- release(ctx) }()
+	err := inTime(t, 20*time.Second, "the release returns at its deadline", done)
+	redistest.Eventually(t, 20*time.Second, "the command is on its way", func() bool { return at.Hits() > 0 })
+	return err
 }
 
 // An acquire reaches Redis after its caller has given up, and after the same owner
@@ -68,7 +92,7 @@ func TestFault19LateAcquire(t *testing.T) {
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	held := r.holdBack("acquire")
-	wants(t, l.Lock(soon(t)), reentrant.ErrNotAcquired, context.DeadlineExceeded)
+	wants(t, leave(t, held, l.Lock), reentrant.ErrNotAcquired, context.Canceled)
 	okay(t, l.Lock(ctx))
 	okay(t, l.Unlock(ctx))
 	wantStale(t, held)
@@ -84,7 +108,7 @@ func TestFault19LateAcquireOfACallThatLeft(t *testing.T) {
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(150*time.Millisecond)))
 	held := r.holdBack("acquire")
-	wants(t, c.NewLock("l").Lock(soon(t)), reentrant.ErrNotAcquired)
+	wants(t, leave(t, held, c.NewLock("l").Lock), reentrant.ErrNotAcquired)
 	redistest.Eventually(t, 5*time.Second, "the clean-up was confirmed", func() bool {
 		return r.Do(t, "EXISTS", "redlatch_epoch:{l}:"+c.ID()).(int64) == 1
 	})
@@ -98,19 +122,19 @@ func TestFault19LateAcquireOfACallThatLeft(t *testing.T) {
 // arrives later still is granted to nobody. The lock must not be renewed.
 func TestFault19LateAcquireAfterALease(t *testing.T) {
 	t.Parallel()
-	const lease = 400 * time.Millisecond
+	const lease = time.Second // what is held after it must last for a look
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(lease))
 	held := r.holdBack("acquire")
 	cut := r.cutOff()
-	wants(t, c.NewLock("l").Lock(soon(t)), reentrant.ErrNotAcquired)
-	cut.givenUp(t)
+	wants(t, leave(t, held, c.NewLock("l").Lock), reentrant.ErrNotAcquired)
+	cut.givenUp(t, lease)
 	cut.Remove()
 	held.Release()
 	if got := r.held(t, "l"); len(got) != 1 {
 		t.Fatalf("the late acquire has done nothing: %v", got)
 	}
-	freeWithin(t, r.Server, lease+time.Second, "l")
+	freeWithin(t, r.Server, 5*lease, "l")
 	if st := c.Stats(); st.Held > 0 || st.Renewals > 0 {
 		t.Errorf("%+v", st)
 	}
@@ -125,7 +149,7 @@ func TestFault19LateRelease(t *testing.T) {
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	okay(t, l.Lock(ctx))
 	held := r.holdBack("release")
-	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed, context.DeadlineExceeded)
+	wants(t, leaveRelease(t, held, l.Unlock), reentrant.ErrUnconfirmed, context.DeadlineExceeded)
 	hold, err := l.Acquire(ctx)
 	okay(t, err)
 	wantStale(t, held)
@@ -139,15 +163,15 @@ func TestFault19LateRelease(t *testing.T) {
 // the owner locks anew, and only then the old release arrives.
 func TestFault19LateReleaseAfterALease(t *testing.T) {
 	t.Parallel()
-	const lease = 400 * time.Millisecond
+	const lease = time.Second // what is held after it must last for a look
 	r := newFaultRig(t).warm(t)
 	c := faultClient(t, r.through(t, impatience(100*time.Millisecond)), reentrant.WithLease(lease))
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	okay(t, l.Lock(ctx))
 	held := r.holdBack("release")
 	cut := r.cutOff()
-	wants(t, l.Unlock(soon(t)), reentrant.ErrUnconfirmed)
-	cut.givenUp(t)
+	wants(t, leaveRelease(t, held, l.Unlock), reentrant.ErrUnconfirmed)
+	cut.givenUp(t, lease)
 	cut.Remove()
 	hold, err := l.Acquire(ctx)
 	okay(t, err)
@@ -191,7 +215,7 @@ func TestFault19LateCount(t *testing.T) {
 	l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 	okay(t, l.Lock(ctx))
 	held := r.holdBack("count")
-	wants(t, l.Lock(soon(t)), reentrant.ErrNotAcquired, context.DeadlineExceeded)
+	wants(t, leave(t, held, l.Lock), reentrant.ErrNotAcquired, context.Canceled)
 	okay(t, l.Unlock(ctx))
 	hold, err := l.Acquire(ctx)
 	okay(t, err)

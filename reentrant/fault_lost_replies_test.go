@@ -79,7 +79,7 @@ type lostReplies struct {
 }
 
 func (l *lostReplies) run(through, clean redis.UniversalClient, chaos *faultproxy.RuleHandle) {
-	ctx, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(l.t.Context(), time.Minute)
 	defer cancel()
 	lease := 30 * time.Second
 	if l.short = l.seed%8 == 1; l.short {
@@ -126,7 +126,7 @@ func (l *lostReplies) run(through, clean redis.UniversalClient, chaos *faultprox
 
 	// Nothing is held: what no reply came for is put right in the background, long
 	// before a lease of 30 s ends.
-	deadline := time.Now().Add(4 * time.Second)
+	deadline := time.Now().Add(15 * time.Second)
 	for len(l.redis()) > 0 && time.Now().Before(deadline) {
 		time.Sleep(2 * time.Millisecond)
 	}
@@ -227,7 +227,7 @@ func (l *lostReplies) check(hold *reentrant.Hold, when string, want int) {
 // follows is check for a field that follows: while the hold lasts one of its Client's owners
 // stands in the hash, and soon it is the hold's own.
 func (l *lostReplies) follows(hold *reentrant.Hold, when string, want int) {
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(15 * time.Second)
 	for {
 		got, ours := l.redis(), 0
 		for owner := range got {
@@ -242,7 +242,7 @@ func (l *lostReplies) follows(hold *reentrant.Hold, when string, want int) {
 		case got[hold.Owner()] == strconv.Itoa(want):
 			return
 		case time.Now().After(deadline):
-			l.lossOr(hold, "%s: Redis has %v, want %s: %d within 5 s", when, got, hold.Owner(), want)
+			l.lossOr(hold, "%s: Redis has %v, want %s: %d within 15 s", when, got, hold.Owner(), want)
 			return
 		}
 		time.Sleep(time.Millisecond)
@@ -251,10 +251,10 @@ func (l *lostReplies) follows(hold *reentrant.Hold, when string, want int) {
 
 // settles waits for the background to bring the count in line after an error.
 func (l *lostReplies) settles(hold *reentrant.Hold, want int) {
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(15 * time.Second)
 	for l.redis()[hold.Owner()] != strconv.Itoa(want) {
 		if time.Now().After(deadline) {
-			l.lossOr(hold, "Redis has %v, want %s: %d within 5 s", l.redis(), hold.Owner(), want)
+			l.lossOr(hold, "Redis has %v, want %s: %d within 15 s", l.redis(), hold.Owner(), want)
 			return
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -87,7 +87,7 @@ func TestFault45UnlockOfWhatIsNotHeld(t *testing.T) {
 				_, err := heard.Receive(t.Context())
 				okay(t, err)
 				got, want := unlock(l, func() {
-					_, err := theirs.NewLock(what).Acquire(you, reentrant.WithFixedLease(time.Hour))
+					err := theirs.NewLock(what).LockLease(you, time.Hour)
 					okay(t, err)
 					before = bytesOf(t, s, what)
 					s.Do(t, "PUBLISH", "mark", "taken")

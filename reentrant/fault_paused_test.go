@@ -21,8 +21,9 @@ const pausedLease = 600 * time.Millisecond
 // on, it is not told that it still has the lock.
 func TestFault06StoppedHolderWrites(t *testing.T) {
 	t.Parallel()
+	const lease = 1500 * time.Millisecond // the holder that is not stopped has to keep it
 	s, reg := redistest.Start(t), register.Start(t)
-	spec := worker.Spec{Redis: s.Addr(), Register: reg.URL(), Lock: "l", Lease: pausedLease}
+	spec := worker.Spec{Redis: s.Addr(), Register: reg.URL(), Lock: "l", Lease: lease}
 	a, b := worker.Start(t, spec), worker.Start(t, spec)
 	const others = 50 // writes of the other process in each round
 	rounds := []struct {

@@ -115,13 +115,13 @@ func TestFault17UnlockResentLate(t *testing.T) {
 		okay(t, l.Lock(me))
 		check := r.lose(t, "release", faultproxy.DropAfter)
 		second := r.holdBack("release")
-		ctx, cancel := context.WithCancel(me)
+		ctx, cancel := context.WithTimeout(me, 250*time.Millisecond) // while the second one is on its way
 		released := make(chan error, 1)
 		go func() { released <- l.Unlock(ctx) }()
+		wants(t, inTime(t, 5*time.Second, "Unlock", released), reentrant.ErrUnconfirmed)
+		cancel()
 		redistest.Eventually(t, 5*time.Second, "the release was sent again", func() bool { return second.Hits() == 1 })
 		check()
-		cancel()
-		wants(t, inTime(t, 5*time.Second, "Unlock", released), reentrant.ErrUnconfirmed)
 		hold, err := next.Acquire(me)
 		okay(t, err)
 		second.Release()
@@ -138,7 +138,7 @@ func TestFault17UnlockResentLate(t *testing.T) {
 // one that is answered goes on from there, and nothing else has happened.
 func TestFault18RenewReplyLost(t *testing.T) {
 	t.Parallel()
-	const lease = 2 * time.Second
+	const lease = 6 * time.Second // it has to be kept on a busy machine
 	for _, name := range []string{"closed", "swallowed"} {
 		action := answerLost[name]
 		t.Run(name, func(t *testing.T) {

@@ -184,8 +184,12 @@ func scriptOf(args []string) string {
 		wakes = wakes || a == "PUBLISH"
 	}
 	switch {
+	case second == "redlatch_waiters":
+		return "report"
 	case second == "redlatch_epoch" && n == 2:
 		return "count"
+	case second == "redlatch_epoch" && third == "redlatch_waiters" && len(argv) == 8:
+		return "linger"
 	case second == "redlatch_epoch" && third == "redlatch_waiters":
 		return "transfer"
 	case second == "redlatch_epoch" && wakes:

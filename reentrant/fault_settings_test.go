@@ -20,7 +20,7 @@ func TestFault60DifferentSettings(t *testing.T) {
 	s := redistest.Start(t)
 	var clients []*reentrant.Client
 	for _, opts := range [][]reentrant.Option{
-		{reentrant.WithLease(900 * time.Millisecond)},
+		{reentrant.WithLease(3 * time.Second)},
 		{reentrant.WithLease(time.Hour), writeBehind},
 		{reentrant.WithLease(5 * time.Second), reentrant.WithHandoff(reentrant.Remote)},
 		{reentrant.WithMaxHold(time.Minute)},

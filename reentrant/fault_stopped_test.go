@@ -59,12 +59,13 @@ func TestFault04StoppedTryLock(t *testing.T) {
 // The same for a call that waited already when the server stopped.
 func TestFault04StoppedUnderWaiter(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
+		const wait = 2 * time.Second // it is registered within that, also where much else runs
 		noise, holder, waiter := listenToNoise(t), client(), client()
 		okay(t, holder.NewLock("l").LockLease(t.Context(), time.Minute))
 		done := make(chan error, 1)
 		start := time.Now()
 		go func() {
-			ok, err := waiter.NewLock("l").TryLock(t.Context(), waitOnStopped, 0)
+			ok, err := waiter.NewLock("l").TryLock(t.Context(), wait, 0)
 			if ok {
 				err = errors.New("taken")
 			}
@@ -74,15 +75,17 @@ func TestFault04StoppedUnderWaiter(t *testing.T) {
 			return s.Do(t, "ZCARD", "redlatch_waiters:{l}").(int64) == 1
 		})
 		s.Stop()
-		if err := inTime(t, 5*time.Second, "TryLock", done); err != nil && !errors.Is(err, reentrant.ErrNotAcquired) {
+		if err := inTime(t, 20*time.Second, "TryLock", done); err != nil && !errors.Is(err, reentrant.ErrNotAcquired) {
 			t.Error(err)
 		}
-		if d := time.Since(start); d > noise.allow(waitOnStopped+100*time.Millisecond) {
+		if d := time.Since(start); d > noise.allow(wait+100*time.Millisecond) {
 			t.Errorf("TryLock took %v", d)
 		}
 		s.Continue()
-		okay(t, holder.NewLock("l").Unlock(t.Context()))
-		tidyWithin(t, s, 3*time.Second, "l")
+		if err := holder.NewLock("l").Unlock(t.Context()); err != nil {
+			wants(t, err, reentrant.ErrUnconfirmed) // 80 ms are soon over on a busy machine
+		}
+		tidyWithin(t, s, 10*time.Second, "l")
 	})
 }
 
@@ -136,7 +139,7 @@ func TestFault04StoppedAcquireThatLeft(t *testing.T) {
 	})
 }
 
-// Unlock waits for the confirmation as long as its ctx lets it, and says that there
+// Unlock waits for the confirmation until the deadline of its ctx, and says that there
 // was none. The release comes about all the same.
 func TestFault04StoppedUnlock(t *testing.T) {
 	onStoppedServer(t, func(t *testing.T, s *redistest.Server, client func(...reentrant.Option) *reentrant.Client) {
@@ -144,13 +147,13 @@ func TestFault04StoppedUnlock(t *testing.T) {
 		l, ctx := c.NewLock("l"), owner(t.Context(), "me")
 		okay(t, l.Lock(ctx))
 		s.Stop()
-		late, err := cancelIn(t, waitOnStopped, l.Unlock)
+		late, err := expireIn(t, waitOnStopped, l.Unlock)
 		var unconfirmed *reentrant.UnconfirmedError
 		if !errors.As(err, &unconfirmed) || unconfirmed.FreeAfter <= 20*time.Second || unconfirmed.FreeAfter > 31*time.Second {
 			t.Errorf("Unlock: %v", err)
 		}
 		if late > noise.allow(100*time.Millisecond) {
-			t.Errorf("returned %v after its cancellation", late)
+			t.Errorf("returned %v after its deadline", late)
 		}
 		s.Continue()
 		freeWithin(t, s, 2*time.Second, "l")

@@ -23,8 +23,8 @@ func TestFault16And17And18EveryScriptTwice(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			r := newFaultRig(t)
 			twice := r.proxy.Add(faultproxy.Rule{Match: anyScript, Action: faultproxy.Duplicate})
-			c := faultClient(t, r.through(t), reentrant.WithLease(time.Second))
-			d := faultClient(t, r.through(t), reentrant.WithLease(time.Second))
+			c := faultClient(t, r.through(t), reentrant.WithLease(4500*time.Millisecond))
+			d := faultClient(t, r.through(t), reentrant.WithLease(4500*time.Millisecond))
 			l, there := c.NewLock("l", kind.options...), d.NewLock("l", kind.options...)
 			me, you := owner(t.Context(), "me"), owner(t.Context(), "you")
 			counts := func(when string, hold *reentrant.Hold, want string) {

@@ -24,10 +24,16 @@ func (q *queue) follow() {
 		return
 	}
 	q.follows = q.goBackground(func() {
+		returned := false
+		defer func() {
+			if !returned { // a hook of go-redis has ended the goroutine: the next hand-off begins another one
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				q.follows = false
+			}
+		}()
 		for pause := followPause; ; {
-			q.wire <- struct{}{}
-			err := q.align(q.c.ctx, nil)
-			<-q.wire
+			err := q.alignHolder()
 			if err != nil && !errors.Is(err, errMoot) {
 				pause = min(2*pause, followLast)
 			} else {
@@ -35,10 +41,18 @@ func (q *queue) follow() {
 			}
 			q.c.pauseOpen(pause)
 			if q.caughtUp() {
+				returned = true
 				return
 			}
 		}
 	})
+}
+
+// alignHolder is align for a caller that does not have the wire.
+func (q *queue) alignHolder() error {
+	q.wire <- struct{}{}
+	defer func() { <-q.wire }()
+	return q.align(q.c.ctx, nil)
 }
 
 // caughtUp ends follow if there is nothing left to move, in one step: a hand-off after it

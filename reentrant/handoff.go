@@ -19,11 +19,17 @@ func (q *queue) settleRelease(ctx context.Context, h *holding) error {
 // releases a lock does not wait for what becomes of the others. The caller has the wire,
 // and gives it up. The error is that of h's own release.
 func (q *queue) letGo(ctx context.Context, h *holding) error {
+	handed := false // the wire, to goOn
+	defer func() {
+		if !handed {
+			<-q.wire
+		}
+	}()
 	next, err := q.passOrFree(ctx, h)
 	if next == nil {
-		<-q.wire
 		return err
 	}
+	handed = true
 	goOn := func() {
 		defer func() { <-q.wire }()
 		for next != nil {
@@ -51,7 +57,7 @@ func (q *queue) successor(h *holding) *waiter {
 	defer q.mu.Unlock()
 	w := q.waiters.first
 	switch {
-	case w == nil, q.c.cfg.handoff == Remote, q.c.isClosing():
+	case w == nil, h.lease.parting != nil, q.c.cfg.handoff == Remote, q.c.isClosing():
 		return nil
 	case w.owner == h.lease.field: // from and to would be one field
 		return nil
@@ -70,6 +76,12 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	// Of the first try that may have run: a second one finds the waiter as the
 	// holder and leaves the lease as it is.
 	var sent time.Time
+	returned := false
+	defer func() {
+		if !returned {
+			_ = q.unanswered(h, w, sent, errAborted)
+		}
+	}()
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
 		if sent.IsZero() {
 			sent = time.Now()
@@ -81,6 +93,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		}
 		return g, err
 	})
+	returned = true
 	switch {
 	case lua.ForeignKey(err):
 		return nil, q.released(h, false, lua.NotHeld, nil)
@@ -88,15 +101,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		// Refused, by a full Redis for one: what needs no memory may still do.
 		return nil, q.free(ctx, h)
 	case err != nil:
-		// Either owner may have it in Redis. The waiter leads now, and takes what is
-		// its own; for the other there is clean-up.
-		q.mu.Lock()
-		w.doubt = true
-		if w.state == left {
-			q.cleanUp(w.owner, sent.Add(w.lease))
-		}
-		q.mu.Unlock()
-		return nil, q.released(h, doubted, g.Verdict, err)
+		return nil, q.unanswered(h, w, sent, err)
 	case g.Verdict == lua.NotHeld:
 		// A try without an answer that had run would have left the waiter's field there
 		// for a lease: then this says that the lock was lost before.
@@ -125,32 +130,55 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 		q.remove(w, refused)
 	}
 	q.mu.Unlock()
-	if !h.refused {
-		q.c.observer.released(Event{Name: q.name, Owner: h.owner, Held: to.since.Sub(h.since)})
-	}
+	told := false
+	defer func() {
+		if !told { // and to is known to nobody else
+			_ = q.released(to, true, lua.Done, errAborted)
+		}
+	}()
+	h.tellOver(to.since.Sub(h.since), nil)
+	told = true
 	return to, nil
+}
+
+// unanswered ends a holding that was to be handed over, after a command without an answer. Either owner may have it in
+// Redis. The waiter leads now, and takes what is its own; for the other there is clean-up.
+func (q *queue) unanswered(h *holding, w *waiter, sent time.Time, err error) error {
+	q.mu.Lock()
+	w.doubt = true
+	if w.state == left {
+		q.cleanUp(w.owner, sent.Add(w.lease))
+	}
+	q.mu.Unlock()
+	return q.released(h, true, lua.Done, err)
 }
 
 // free frees the lock in Redis, which wakes the next client.
 func (q *queue) free(ctx context.Context, h *holding) error {
 	q.afterRedisson.Store(false)
-	verdict, doubted, err := q.freeField(ctx, h.lease.field)
+	returned := false
+	defer func() {
+		if !returned {
+			_ = q.released(h, true, lua.Done, errAborted)
+		}
+	}()
+	verdict, doubted, err := q.freeField(ctx, h.lease.field, h.lease.parting)
 	if err == nil && verdict == lua.NotHeld && h.lease.heir != "" {
 		// The field had been moved by a command that was not answered. If it runs only
 		// now it is stale: the first release has set the epoch.
 		var again bool
-		verdict, again, err = q.freeField(ctx, h.lease.heir)
+		verdict, again, err = q.freeField(ctx, h.lease.heir, h.lease.parting)
 		doubted = doubted || again
 	}
+	returned = true
 	return q.released(h, doubted, verdict, err)
 }
 
 // freeField frees the lock if that owner's field stands in Redis.
-func (q *queue) freeField(ctx context.Context, owner string) (v lua.Verdict, doubted bool, err error) {
+func (q *queue) freeField(ctx context.Context, owner string, to *parting) (v lua.Verdict, doubted bool, err error) {
 	epochSet := true
 	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		verdict, set, err := lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.
-			Run(ctx, q.c.commands, &q.keys)
+		verdict, set, err := q.freeing(ctx, q.c.commands, owner, to, o)
 		epochSet = set || o.Epoch == 0
 		return lua.Granted{Verdict: verdict}, err
 	})
@@ -175,7 +203,7 @@ func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) err
 			Name: q.name, Owner: h.owner, Err: err,
 			FreeAfter: max(0, time.Until(h.lease.reach)),
 		}
-		h.lease.cleanUp(h.lease.reach)
+		h.cleanUp()
 	case v == lua.NotHeld && !doubted:
 		lost = &LostError{Name: q.name, Owner: h.owner, Held: held, Reason: Overridden}
 		err = lost
@@ -187,9 +215,9 @@ func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) err
 	switch {
 	case h.refused: // nobody has heard of it
 	case lost != nil:
-		q.c.tellLost(lost)
-	case err == nil:
-		q.c.observer.released(Event{Name: q.name, Owner: h.owner, Held: held})
+		h.tellLost(lost)
+	default:
+		h.tellOver(held, err)
 	}
 	return err
 }

@@ -4,42 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/errs"
 )
 
 // Hold is one hold on a [Lock], as a value. It is safe for use by many goroutines.
 type Hold struct {
+	*handle
+	leak runtime.Cleanup
+}
+
+// handle is a Hold as the library keeps it. It must not know the Hold itself, and nor may its ctx: that is garbage
+// when the caller has dropped it (leak.go).
+type handle struct {
 	h      *holding
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	fixed  bool
+	kind   holdKind
+	outer  scope // around this hold, in its ctx
+	member bool  // of a MultiLock, which limits the wait of the release: ctx ends it in any way
 
 	released bool // guarded by queue.mu
 }
 
 // Acquire takes the lock as [Lock.Lock] does, with the same errors, and returns the hold as a
 // value. Each Acquire makes a Hold of its own, also on re-entry, and wants one
-// [Hold.Release]. With [WithWait] it returns [ErrNotAcquired] where [Lock.TryLock] returns false.
+// [Hold.Release]. With [WithWait] it returns [ErrBusy] where [Lock.TryLock] returns false and nil.
+//
+// The lock is renewed until the Hold is released, also if the program drops it. When a Hold that was neither released nor has
+// a fixed lease is garbage, that is logged as a warning, to the logger of [WithLogger] or else to [slog.Default].
 func (l *Lock) Acquire(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
-	r := request{lease: l.c.cfg.lease}
+	hold, err := l.hold(ctx, opts...)
+	if err == nil {
+		hold.watchLeak()
+	}
+	return hold, err
+}
+
+// hold is Acquire for callers that will release the hold.
+func (l *Lock) hold(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
+	r := l.request()
 	for _, opt := range opts {
 		if err := opt(&r); err != nil {
 			return nil, err
 		}
 	}
-	h, err := l.acquire(ctx, r)
+	r.handle = true
+	h, err := l.acquire(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
-	hold := &Hold{h: h, fixed: r.fixed}
-	owner := h.owner[len(l.c.id)+1:]
-	hold.ctx, hold.cancel = context.WithCancelCause(context.WithValue(ctx, ownerKey{}, owner))
+	hold := &handle{h: h, kind: r.holdKind, outer: scopeOf(ctx), member: r.member}
+	hold.ctx, hold.cancel = context.WithCancelCause(context.WithValue(ctx, scopeKey{}, hold))
 	h.attach(hold)
-	return hold, nil
+	return &Hold{handle: hold}, nil
 }
 
 // attach has the hold's ctx end with the holding, or ends it now.
-func (h *holding) attach(hold *Hold) {
+func (h *holding) attach(hold *handle) {
 	h.q.mu.Lock()
 	defer h.q.mu.Unlock()
 	switch h.state {
@@ -52,29 +76,26 @@ func (h *holding) attach(hold *Hold) {
 	}
 }
 
-// releaseWithin bounds the release after [Lock.Do], whose ctx may have ended.
-const releaseWithin = 5 * time.Second
-
 // Do acquires the lock, calls fn with the hold's ctx and releases the lock, also
 // when fn panics. It returns the error of the acquisition, or fn's error joined
 // with that of the release: a nil error means that fn succeeded and held the lock
 // to the end. If the lock is lost meanwhile fn's ctx ends and the error is
-// [ErrLost], whatever fn returns. The release is not ended by ctx; it is given 5 s.
+// [ErrLost], whatever fn returns. The release waits as [Lock.Unlock] does: also when ctx was
+// cancelled.
+//
+// The error is [ErrBusy] only if fn was not called: an error of fn's that tells of another lock is not.
+// A loss that fn has returned already is not told a second time.
 //
 // With [WriteBehind] a release that hands the lock to a waiter of this Client asks nobody: the
 // error is nil also if Redis had forgotten the lock by then.
 //
-// All goroutines that fn gives its ctx to are one owner, see [Hold.Context].
+// Calls that get fn's ctx enter the lock again, on any goroutine, see [Hold.Context].
 func (l *Lock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
-	hold, err := l.Acquire(ctx)
+	hold, err := l.hold(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
-		defer cancel()
-		err = errors.Join(err, hold.Release(ctx))
-	}()
+	defer func() { err = errs.Join(errs.Without(err, ErrBusy), hold.Release(ctx)) }()
 	return fn(hold.Context())
 }
 
@@ -84,9 +105,10 @@ func (l *Lock) Do(ctx context.Context, fn func(ctx context.Context) error) (err 
 // the release that finds the loss, the cause is ErrReleased; the error of the release and the
 // event Lost tell.
 //
-// It carries the owner: whoever locks the same name with it re-enters. The owner is that of
-// every lock, not only of this one. So goroutines that share the ctx are kept apart by no lock at
-// all: give each an owner of its own with [WithOwner].
+// It carries the hold: a call that takes the same lock with it enters the lock again, on any
+// goroutine. For other locks it says nothing: goroutines that share the ctx are kept apart by
+// every other lock. Once the hold is released the ctx enters nothing any more; once the lock is
+// lost a call with it gets [ErrLost]. [WithOwner] and [WithNewOwner] hide the hold.
 func (h *Hold) Context() context.Context { return h.ctx }
 
 // Lost returns a channel that is closed when the lock is lost, at [Hold.ValidUntil] at the
@@ -118,15 +140,25 @@ func (h *Hold) Token() int64 { return h.h.token }
 
 // Owner returns the owner's field in the lock's hash: the Client's ID, a colon, and
 // the goroutine's id or the owner given by [WithOwner]. One that was given and is a number, or
-// begins with "=", has a "=" before it.
+// begins with "=", has a "=" before it. One of [WithNewOwner] is "=new-" and a number.
 func (h *Hold) Owner() string { return h.h.owner }
 
 // Release releases this hold, on any goroutine and whatever the owner of ctx is. Other holds
 // of the owner stay. It waits and fails as [Lock.Unlock] does, with two differences: after a
 // loss it always returns [ErrLost], however long ago that was, and a second call returns
-// [ErrNotHeld], whatever the first one returned.
+// [ErrNotHeld], whatever the first one returned. If the hold's ctx has ended with the loss before, the text
+// is a short one: errors.Join(workErr, hold.Release(ctx)) prints the loss once. errors.As finds it whole.
 func (h *Hold) Release(ctx context.Context) error {
-	return h.h.q.unlock(ctx, h.h.owner, h)
+	return h.release(ctx, 0)
+}
+
+// release ends the hold, and leaves the lock to nobody for so long (linger.go).
+func (h *Hold) release(ctx context.Context, after time.Duration) error {
+	err := h.h.q.unlock(ctx, identity{owner: h.h.owner}, h.handle, after)
+	if !errors.Is(err, ErrNested) {
+		h.leak.Stop() // after: until here the Hold is no garbage
+	}
+	return err
 }
 
 // String names the lock and the owner.

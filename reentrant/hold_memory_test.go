@@ -21,7 +21,7 @@ func TestReleasedHoldsAreForgotten(t *testing.T) {
 	for range nested {
 		h, err := l.Acquire(ctx)
 		must(t, err)
-		runtime.SetFinalizer(h, func(any) { collected.Add(1) })
+		runtime.AddCleanup(h, func(n *atomic.Int32) { n.Add(1) }, &collected)
 		must(t, h.Release(ctx))
 	}
 	redistest.Eventually(t, 5*time.Second, "they are collected", func() bool {

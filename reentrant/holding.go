@@ -28,15 +28,23 @@ type holding struct {
 	// All guarded by queue.mu.
 	state      holdState
 	count      int           // holds: what Redis is told
-	fixed      []bool        // each hold, in order: whether it has a fixed lease
-	handles    []*Hold       // those whose ctx is still to be ended
+	holds      []holdKind    // each hold, in order
+	handles    []*handle     // those whose ctx is still to be ended
 	lost       chan struct{} // made when asked for; closed when the holding is lost or abandoned
 	err        error         // why it ended; set with state ended
 	remembered *lostHold     // what counts its holds after a loss
 	refused    bool          // Redis has granted it and no call has had it: nobody is told of its end
+	announced  bool          // Acquired was told, and what happened meanwhile (announce.go)
+	unheard    []func()      // what is to be told after it
 	until      time.Time     // until when it was valid, if it was passed on: the lease lives on
 
-	one [1]bool // room for fixed: most locks are held once
+	one [1]holdKind // room for holds: most locks are held once
+}
+
+// holdKind is what is known of one hold of a holding.
+type holdKind struct {
+	fixed  bool // it has a fixed lease
+	handle bool // it is a [Hold], which has somebody to release it: an Unlock must not
 }
 
 type holdState int
@@ -64,8 +72,8 @@ func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
 	h.begin(q, l, r, time.Now())
 	h.token = g.Token
 	q.holder = h
+	q.c.work.Add(1) // before held: Close reckons with the difference
 	q.c.held.Add(1)
-	q.c.work.Add(1)
 	q.keep()
 	q.c.watchdog.Add(&l.watch, l.target(), l, h.schedule(watchdog.Validity(sent, r.lease)))
 	return h
@@ -73,16 +81,16 @@ func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
 
 func (h *holding) begin(q *queue, l *lease, r request, now time.Time) {
 	h.q, h.lease, h.owner, h.since, h.count = q, l, r.owner, now, 1
-	h.one[0] = r.fixed
-	h.fixed = h.one[:]
+	h.one[0] = r.holdKind
+	h.holds = h.one[:]
 }
 
 // schedule is what the watchdog is to do: renew while any of the holds wants it,
 // so a fixed lease inside a renewed hold does not end the renewal.
 func (h *holding) schedule(validUntil time.Time) watchdog.Schedule {
 	s := watchdog.Schedule{ValidUntil: validUntil}
-	for _, fixed := range h.fixed {
-		s.Renew = s.Renew || !fixed
+	for _, kind := range h.holds {
+		s.Renew = s.Renew || !kind.fixed
 	}
 	if limit := h.q.c.cfg.maxHold; limit > 0 {
 		s.RenewUntil = h.since.Add(limit)
@@ -101,25 +109,20 @@ func (h *holding) validUntil() time.Time {
 
 // push adds a hold that was confirmed. It reports false, and adds none, if the validity
 // ended before the answer came: then the watchdog is about to tell the loss.
-func (h *holding) push(fixed bool, validUntil time.Time) bool {
-	h.fixed = append(h.fixed, fixed)
+func (h *holding) push(kind holdKind, validUntil time.Time) bool {
+	h.holds = append(h.holds, kind)
 	if !h.q.c.watchdog.Update(&h.lease.watch, h.schedule(validUntil)) {
-		h.fixed = h.fixed[:len(h.fixed)-1]
+		h.holds = h.holds[:len(h.holds)-1]
 		return false
 	}
 	h.count++
 	return true
 }
 
-// pop takes a hold away: the last of the given kind, or the last of all if kind is
-// nil. The last one of all begins the release, with err as the cause for which the
-// ctx of handles ends.
-func (h *holding) pop(kind *bool, err error) {
-	i := len(h.fixed) - 1
-	for kind != nil && i > 0 && h.fixed[i] != *kind {
-		i--
-	}
-	h.fixed = append(h.fixed[:i], h.fixed[i+1:]...)
+// pop takes the last hold of that kind away. The last one of all begins the release, with err as
+// the cause for which the ctx of handles ends.
+func (h *holding) pop(kind holdKind, err error) {
+	h.holds, _ = withoutLast(h.holds, func(k holdKind) bool { return k == kind })
 	h.count--
 	if h.count == 0 {
 		h.beginRelease(err)
@@ -128,10 +131,32 @@ func (h *holding) pop(kind *bool, err error) {
 	h.q.c.watchdog.Update(&h.lease.watch, h.schedule(h.lease.validUntil()))
 }
 
+// toUnlock is the kind of the hold that an Unlock releases: the last one that nobody has as a
+// value. It reports false if there is none.
+func toUnlock(holds []holdKind) (kind holdKind, found bool) {
+	for _, kind := range slices.Backward(holds) {
+		if !kind.handle {
+			return kind, true
+		}
+	}
+	return holdKind{}, false
+}
+
+// withoutLast takes the last hold away for which match is true. It reports false if there is none.
+func withoutLast(holds []holdKind, match func(holdKind) bool) (rest []holdKind, found bool) {
+	for i, kind := range slices.Backward(holds) {
+		if match(kind) {
+			return slices.Delete(holds, i, i+1), true
+		}
+	}
+	return holds, false
+}
+
 // beginRelease ends renewal, before the release is sent: a renewal must never
 // outlive its lock.
 func (h *holding) beginRelease(err error) {
 	h.state = releasing
+	h.q.c.freeing.Add(1)
 	h.lease.reach = h.lease.expiry()
 	h.unwatch()
 	h.endHandles(err)
@@ -158,7 +183,8 @@ func (h *holding) passTo(next *holding, until time.Time) {
 // waiter's attempt or the hand-off to it, is the caller's.
 func (h *holding) end(err error) {
 	q := h.q
-	if h.state == live {
+	was := h.state
+	if was == live {
 		h.unwatch()
 	}
 	h.state, h.err = ended, err
@@ -167,14 +193,17 @@ func (h *holding) end(err error) {
 		q.holder = nil
 	}
 	q.c.held.Add(-1)
+	if was == releasing {
+		q.c.freeing.Add(-1)
+	}
 	q.c.end()
 	q.leave()
 }
 
 // detach forgets a handle whose ctx has been ended: a hold that lasts may be entered
 // and left any number of times.
-func (h *holding) detach(handle *Hold) {
-	h.handles = slices.DeleteFunc(h.handles, func(other *Hold) bool { return other == handle })
+func (h *holding) detach(gone *handle) {
+	h.handles = slices.DeleteFunc(h.handles, func(other *handle) bool { return other == gone })
 }
 
 // endHandles ends the ctx of every handle. Cancelling runs no code of the caller's

@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlatch/redlatch/watchdog"
@@ -27,6 +28,10 @@ type lease struct {
 	late    time.Time // until when a renewal of an earlier lease may make this one longer
 	orphan  bool      // reach was moved on by a command that nobody has a hold from
 	long    bool      // reach was moved by more than the Client's lease
+
+	// Of the last of its holdings, which ends with it.
+	by      context.Context // of the call that has ended it, for what is told of it; nil: none has; not written after its end
+	parting *parting        // how it leaves the lock, if not in the ordinary way (linger.go); set before state releasing
 }
 
 var _ watchdog.Handler = (*lease)(nil)
@@ -85,14 +90,12 @@ func (l *lease) cleanUpAtEnd() {
 	if !l.renewedAt(l.late).After(end) {
 		return
 	}
-	q.goBackground(func() {
-		q.c.pauseOpen(time.Until(end))
+	q.c.chores.add(&chore{q: q, at: end, until: l.renewedAt(l.late), spare: true, try: func(context.Context) (done bool) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if !q.c.isClosing() {
-			l.cleanUp(l.renewedAt(time.Now()))
-		}
-	})
+		l.cleanUp(l.renewedAt(time.Now()))
+		return true
+	}})
 }
 
 // renewalLate notes that a renewal may run after the end of its holding: renewals do not wait

@@ -76,11 +76,11 @@ func TestLedger_18_EveryMethodWorks(t *testing.T) {
 		}
 		c := v.client()
 		l := c.NewLock("job")
-		callAll(l, "")
+		callAll(l, "ForceUnlock") // after which Lock would tell what it has done
 		_, err := l.ForceUnlock(v.ctx)
 		must(t, err)
 		synctest.Wait()
-		h, err := c.NewLock("another").Acquire(v.ctx)
+		h, err := c.NewLock("another").Acquire(v.ctx, reentrant.WithFixedLease(time.Minute)) // Extend is for those
 		must(t, err)
 		callAll(h, "")
 		callAll(c, "Close")

@@ -49,12 +49,15 @@ func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
 // pipeline is one to the node that has the key: a cluster client would send WAIT,
 // which has no key, to any node.
 func (l *line) pipeline(ctx context.Context) (redis.Pipeliner, error) {
-	if cluster, ok := l.c.rdb.(*redis.ClusterClient); ok {
+	if cluster := l.c.cluster; cluster != nil {
 		node, err := cluster.MasterForKey(ctx, l.key)
 		if err != nil {
 			return nil, err
 		}
 		return node.Pipeline(), nil
+	}
+	if rdb, ok := l.c.rdb.(*redis.Client); ok && l.c.reach.limit == 0 {
+		return bounded{rdb, replyWithin + l.c.cfg.ackWithin}.Pipeline(), nil
 	}
 	return l.c.rdb.Pipeline(), nil
 }
@@ -66,7 +69,7 @@ func (l *line) missing() int { return l.c.cfg.replicas - l.acks }
 // subscribers of one node only, so its 0 says nothing. Those of SPUBLISH are all at
 // the node that has the lock.
 func (c *Client) wakeUp() lua.Wake {
-	w := lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: !c.clustered}
+	w := lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: c.cluster == nil}
 	if c.hub.Sharded() {
 		w.Publish, w.Counted = "SPUBLISH", true
 	}

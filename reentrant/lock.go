@@ -21,7 +21,8 @@ type Lock struct {
 	name    string
 	keys    lua.Keys
 	fencing bool
-	err     error // of the name
+	with    request // what With says
+	err     error   // of the name, or of an option of With
 }
 
 // Name returns the name, without the Client's prefix.
@@ -38,7 +39,8 @@ func (l *Lock) Name() string { return l.name }
 // fails more than one lease, but at least 2 s, after the first one that failed. All calls of a Client that wait
 // for the lock through the same outage end together.
 //
-// Any error is [ErrNotAcquired] and its cause, but for invalid arguments and [ErrLost]. Nothing
+// Any error is [ErrNotAcquired] and its cause, but for invalid arguments and [ErrLost]. If another owner
+// has the lock, or is ahead, when the wait ends at ctx's deadline, it is [ErrBusy] too. Nothing
 // of this call is then left locked: what Redis may have granted is given back in the background,
 // within one lease. An outer hold stays.
 //
@@ -47,9 +49,11 @@ func (l *Lock) Name() string { return l.name }
 //
 // An owner that holds the lock enters it again, and wants one [Lock.Unlock] for each Lock. If
 // the lock is found lost meanwhile, also because the outer lease ended before the answer
-// came, the error is [ErrLost].
+// came, the error is [ErrLost]. So it is from then on until the owner has unlocked as often as it had
+// locked, but for holds with a fixed lease that has run out: those need no Unlock.
 func (l *Lock) Lock(ctx context.Context) error {
-	_, err := l.acquire(ctx, request{lease: l.c.cfg.lease})
+	r := l.request()
+	_, err := l.acquire(ctx, &r)
 	return err
 }
 
@@ -60,64 +64,68 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 	if err := checkLease(lease); err != nil {
 		return err
 	}
-	_, err := l.acquire(ctx, request{lease: lease, fixed: true})
+	r := l.request()
+	r.lease, r.fixed = lease, true
+	_, err := l.acquire(ctx, &r)
 	return err
 }
 
-// TryLock is Lock with a limit on the wait. With lease 0 the hold is renewed, otherwise
-// it has that fixed lease, 1 ms to 100 years.
+// TryLock is Lock with a limit on the wait. With lease 0 the hold is renewed, or is as [Lock.With]
+// says; otherwise it has that fixed lease, 1 ms to 100 years.
 //
 // A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less there is
-// one attempt: a command that was refused or not answered is repeated, but no repetition begins
-// later than 2 s after the first. On a silent Redis it lasts as long as go-redis' ReadTimeout, by
-// default 5 s, and as long again for each command of a call that has left which is still to be
-// answered: give ctx a deadline if that is too long.
+// one command, which is not repeated, and 500 ms for its answer; the timeout of [WithReplicaAcks] is
+// added. Without an answer by then the error has the reason: that of dialing, such as "connection
+// refused", if no connection can be made, otherwise that Redis has not answered. Refused connections
+// take 0.4 s, since go-redis dials five times by default (DialerRetries).
 //
 // It returns true and nil when the lock was acquired. It returns false and nil when somebody
 // else held it at the end of the wait, as Redis has told; with wait 0 also when another call of
 // this Client was already asking Redis for it, or when the owner's own release of it, which
 // returned without a confirmation, was still under way. When that is not known it returns false and an
 // error that is [ErrNotAcquired]: Redis has not answered, or at the limit has for more than 1 s refused
-// this Client's commands for the lock or left them unanswered. For the other errors see [Lock.Lock].
+// this Client's commands for the lock or left them unanswered. So it does when ctx ended before the
+// wait; the error is [ErrBusy] too if it was ctx's deadline, and the answer would have been false and nil at
+// a limit of the wait there. For the other errors see [Lock.Lock].
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
-	r := request{lease: l.c.cfg.lease, limited: true, wait: wait}
+	r := l.request()
+	r.limited, r.wait = true, wait
 	if lease != 0 {
 		if err := checkLease(lease); err != nil {
 			return false, err
 		}
 		r.lease, r.fixed = lease, true
 	}
-	_, err := l.acquire(ctx, r)
-	var busy *NotAcquiredError
-	if errors.As(err, &busy) && busy.Err == nil {
+	_, err := l.acquire(ctx, &r)
+	var e *NotAcquiredError
+	if errors.As(err, &e) && e.Busy && e.Err == nil {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// Unlock releases the owner's last hold; when that was the only one, renewal ends before
-// anything is sent and the lock goes to the next waiter. What becomes of that one Unlock does
-// not wait for.
+// Unlock releases the owner's last hold that was made by Lock, LockLease or TryLock, and never one
+// of Acquire or Do. When that was its only hold, renewal ends before anything is sent and the lock
+// goes to the next waiter. What becomes of that one Unlock does not wait for.
 //
-// It waits for Redis' confirmation until ctx ends, or its own retries do: none begins
-// later than 2 s after the first try, and each may take go-redis' ReadTimeout. A hand-off that
-// is refused is followed by a release, with retries of its own. The ctx of
-// the hold itself, which the release ends, or one made from it will do: the wait is then limited
-// to 5 s or the deadline of that ctx, and a cancellation does not end it.
+// It waits for Redis' confirmation until the deadline of ctx, or for 5 s if ctx has none or that has
+// passed; less if its own retries end, of which none begins later than 2 s after the first try. With a
+// ctx that never ends only they end the wait, each try after go-redis' ReadTimeout. A cancellation of ctx does not end the wait, neither before the call nor during it: the ctx of a request
+// that is over, of a program that has got SIGTERM, of the hold itself will do.
 //
 //   - [ErrNotHeld]: the owner does not hold the lock, and nothing was changed.
 //   - [ErrLost]: the owner has lost it, and nothing of anybody else's was freed. A Client
-//     remembers the last 1024 owners that have lost a lock; older ones get ErrNotHeld.
+//     remembers the last 1024 owners that have lost a lock, and as many more as it held locks when most were
+//     lost; older ones get ErrNotHeld.
 //     [Hold.Release] always knows.
-//   - [ErrUnconfirmed]: there was no confirmation. The release goes on in the background, also
-//     when ctx had ended before the call. After the release of an inner hold the outer one goes
+//   - [ErrUnconfirmed]: there was no confirmation. The release goes on in the background. After the release of an inner hold the outer one goes
 //     on, and only the hold count in Redis may be too high.
 //   - [ErrClosed]: the Client is closed, and the lock expires in Redis.
 //
 // With [WriteBehind] a release that hands the lock to a waiter of this Client asks nobody: it
 // returns nil also if Redis had forgotten the lock by then.
 func (l *Lock) Unlock(ctx context.Context) error {
-	owner, err := l.owner(ctx)
+	id, err := l.identifyToLeave(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,16 +134,11 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	q := l.c.findQueue(l)
 	if q == nil {
-		return &NotHeldError{Name: l.name, Owner: owner}
+		if id.lost != nil {
+			return id.lost
+		}
+		return &NotHeldError{Name: l.name, Owner: id.owner}
 	}
 	defer q.leave()
-	return q.unlock(ctx, owner, nil)
-}
-
-// owner is the field of ctx's owner, or of the calling goroutine.
-func (l *Lock) owner(ctx context.Context) (string, error) {
-	if l.err != nil {
-		return "", l.err
-	}
-	return ownerField(ctx, l.c.id)
+	return q.unlock(ctx, id, nil, 0)
 }

@@ -1,23 +1,51 @@
 package reentrant
 
 import (
+	"container/list"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/errs"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// maxLost bounds how many lost holds a Client remembers so that their Unlock can
-// answer ErrLost. The oldest are forgotten first, and answer ErrNotHeld: callers
-// that let fixed leases run out and never unlock must not cost memory for ever.
+// maxLost bounds how many lost holds a Client remembers, of each of two kinds. The oldest are
+// forgotten first: then Unlock answers ErrNotHeld, and a nested call takes the lock anew.
+//
+//   - Holds with a fixed lease only. Some callers let those run out, and never unlock.
+//   - Those that were renewed. Their owners owe an Unlock, so there are as many as were held,
+//     and of these the bound is what was held when the most were lost, if that is more: all the
+//     locks of a Client may be lost at the same time. Callers that never unlock, and leave it
+//     to WithMaxHold to end a hold, do not cost memory for ever.
 const maxLost = 1024
 
 // lostHold remembers that an owner lost holds which it has not unlocked yet.
+//
+// It has the holds of the last loss one by one, and those of earlier ones as numbers: a call
+// of the owner is refused while it owes for a hold that it may take for live (owed), so the
+// holds of earlier losses are fixed leases that have run out.
 type lostHold struct {
 	q     *queue
 	owner string
-	count int   // guarded by queue.mu
-	err   error // of the last loss; guarded by queue.mu
+
+	// Guarded by queue.mu.
+	last    *holding   // the one that was lost last
+	holds   []holdKind // its holds that were not unlocked yet, as holding.holds
+	until   time.Time  // when the fixed ones of them have run out
+	earlier int        // holds of earlier losses for which an Unlock is to come
+	handles int        // those that are a [Hold]
+	err     error      // of the last loss
+
+	list *list.List    // of Client.lost, in which it is; guarded by Client.mu
+	at   *list.Element // where; nil: forgotten; guarded by Client.mu
+}
+
+// losses are a Client's lostHolds, the oldest first. All guarded by Client.mu.
+type losses struct {
+	fixed   list.List // of owners that had fixed leases only
+	renewed list.List // of the others
+	most    int       // how many of these are remembered; less than maxLost: maxLost
 }
 
 // Renewed implements [watchdog.Handler].
@@ -26,7 +54,9 @@ func (l *lease) Renewed(validUntil time.Time) {
 	h := l.q.holder
 	l.q.mu.Unlock()
 	if h != nil && h.lease == l {
-		l.q.c.renewed(Event{Name: l.q.name, Owner: h.owner, ValidUntil: validUntil})
+		aloud(func() {
+			h.inform(func() { l.q.c.renewed(Event{Name: l.q.name, Owner: h.owner, ValidUntil: validUntil}) })
+		})
 	}
 }
 
@@ -36,7 +66,7 @@ func (l *lease) Lost(why watchdog.Cause) {
 	if why == watchdog.CauseNotOwner {
 		reason = Overridden
 	}
-	l.q.lose(l, reason)
+	aloud(func() { l.q.lose(l, reason) })
 }
 
 // lose ends the live holding on a lease as lost and tells everybody. It does nothing if
@@ -50,14 +80,14 @@ func (q *queue) lose(l *lease, reason LossReason) {
 	}
 	err := h.endLost(reason)
 	q.mu.Unlock()
-	q.c.tellLost(err)
+	h.tellLost(err)
 }
 
 // endLost ends a live holding as lost. The caller has queue.mu, and tells it without.
 func (h *holding) endLost(reason LossReason) *LostError {
 	q, l := h.q, h.lease
 	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
-	q.remember(h, err)
+	q.remember(h, l.validUntil(), err)
 	switch {
 	case reason != LeaseEnded:
 	case l.renewed, l.orphan:
@@ -75,112 +105,179 @@ func (h *holding) endLost(reason LossReason) *LostError {
 	return err
 }
 
-func (c *Client) tellLost(err *LostError) {
-	c.counters.losses.Add(1)
-	c.observer.lost(Event{Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err})
-}
-
 // abandon ends the holding that Close found.
 func (q *queue) abandon() {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	h := q.holder
 	if h == nil || h.state != live {
+		q.mu.Unlock()
 		return
 	}
 	h.end(ErrClosed)
 	if h.lost != nil {
 		close(h.lost)
 	}
+	q.mu.Unlock()
+	h.tellClosed()
 }
 
-// remember keeps the loss for the unlocks to come. The caller has queue.mu.
-func (q *queue) remember(h *holding, err error) {
-	if known := q.lostBy[h.owner]; known != nil && q.c.lostAgain(known) {
-		known.count += h.count
-		known.err = err
-		h.remembered = known
-		return
+// remember keeps the loss of a holding, which was valid until then, for the calls to come. The caller has queue.mu.
+func (q *queue) remember(h *holding, until time.Time, err error) {
+	l := q.lostBy[h.owner]
+	if l == nil || !q.c.forgetLost(l) { // otherwise it is just being forgotten as the oldest
+		l = &lostHold{q: q, owner: h.owner}
+		if q.lostBy == nil {
+			q.lostBy = make(map[string]*lostHold)
+		}
+		q.lostBy[h.owner] = l
 	}
-	if q.lostBy == nil {
-		q.lostBy = make(map[string]*lostHold)
+	for _, kind := range l.holds {
+		*l.number(kind)++
 	}
-	l := &lostHold{q: q, owner: h.owner, count: h.count, err: err}
-	q.lostBy[h.owner] = l
+	l.last, l.holds, l.until, l.err = h, slices.Clone(h.holds), until, err
 	h.remembered = l
-	q.c.rememberLost(l)
+	q.c.rememberLost(l, slices.ContainsFunc(h.holds, renewed))
 }
 
-// takeLost answers the unlock of an owner that holds nothing. The caller has
-// queue.mu.
-func (q *queue) takeLost(owner string) error {
+// owed returns the loss of an owner that has not unlocked all that it had locked and may believe
+// to hold the lock: that of a renewed hold, or of a fixed lease that has not run out. A nested
+// call must hear of it, since somebody else may have held the lock meanwhile. Otherwise it is
+// nil, and the owner may take the lock anew. The caller has queue.mu.
+func (q *queue) owed(owner string) error {
 	l := q.lostBy[owner]
-	if l == nil {
-		return &NotHeldError{Name: q.name, Owner: owner}
-	}
-	if l.count--; l.count == 0 {
-		delete(q.lostBy, owner)
-		q.c.forgetLost(l)
+	if l == nil || !slices.ContainsFunc(l.holds, renewed) && (len(l.holds) == 0 || watchdog.Passed(l.until)) {
+		return nil
 	}
 	return l.err
 }
 
-// forgetLost takes one hold out of what is remembered of a lost holding: it was released, or
-// its call has left and will not unlock it. A later loss of the owner stays. The caller has
+// takeLost answers the unlock of an owner that holds nothing. The caller has
 // queue.mu.
-func (q *queue) forgetLost(h *holding) {
-	if l := q.lostBy[h.owner]; l != nil && l == h.remembered {
-		q.takeLost(h.owner)
+func (q *queue) takeLost(id identity) error {
+	l := q.lostBy[id.owner]
+	if l == nil {
+		if id.lost != nil {
+			return id.lost // of a hold whose Release is still to come
+		}
+		return q.notHeld(id.owner)
 	}
+	err, found := l.err, false
+	if l.holds, found = withoutLast(l.holds, func(k holdKind) bool { return !k.handle }); !found && l.earlier > 0 {
+		l.earlier--
+	}
+	l.settled()
+	return err
 }
 
-// rememberLost and forgetLost keep the Client's list; a queue with a lost hold
-// stays in use.
-func (c *Client) rememberLost(l *lostHold) {
-	c.mu.Lock()
-	c.lost = append(c.lost, l)
-	l.q.keep()
-	var oldest *lostHold
-	if len(c.lost) > maxLost {
-		oldest = c.lost[0]
-		c.lost = c.lost[1:]
-	}
-	c.mu.Unlock()
-	if oldest == nil {
+// forgetLost takes one hold of that kind out of what is remembered of a lost holding: it was
+// released, or its call has left and will not unlock it. A later loss of the owner stays. The
+// caller has queue.mu.
+func (q *queue) forgetLost(h *holding, kind holdKind) {
+	l := q.lostBy[h.owner]
+	if l == nil || l != h.remembered {
 		return
 	}
-	// On a goroutine of its own: the caller has its own queue's mutex, and two
-	// queues must never be locked at once.
-	c.goBackground(func() {
-		oldest.q.mu.Lock()
-		if oldest.q.lostBy[oldest.owner] == oldest {
-			delete(oldest.q.lostBy, oldest.owner)
-		}
-		oldest.q.mu.Unlock()
-		oldest.q.leave()
-	})
-}
-
-// lostAgain makes an owner the last one that has lost a lock. It reports false if that one
-// is just being forgotten as the oldest.
-func (c *Client) lostAgain(l *lostHold) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.lost, l)
-	if i >= 0 {
-		c.lost = append(slices.Delete(c.lost, i, i+1), l)
+	found := false
+	if l.last == h {
+		l.holds, found = withoutLast(l.holds, func(k holdKind) bool { return k == kind })
 	}
-	return i >= 0
+	if n := l.number(kind); !found && *n > 0 {
+		*n--
+	}
+	l.settled()
 }
 
-func (c *Client) forgetLost(l *lostHold) {
+// number counts the holds of earlier losses that are like this one.
+func (l *lostHold) number(kind holdKind) *int {
+	if kind.handle {
+		return &l.handles
+	}
+	return &l.earlier
+}
+
+func renewed(kind holdKind) bool { return !kind.fixed }
+
+// settled forgets a loss for which nothing is owed any more. The caller has queue.mu.
+func (l *lostHold) settled() {
+	if len(l.holds)+l.earlier+l.handles > 0 {
+		return
+	}
+	delete(l.q.lostBy, l.owner)
+	l.q.c.forgetLost(l)
+}
+
+// rememberLost and forgetLost keep the Client's lists; a queue with a lost hold
+// stays in use.
+func (c *Client) rememberLost(l *lostHold, renewed bool) {
 	c.mu.Lock()
-	i := slices.Index(c.lost, l)
-	if i >= 0 {
-		c.lost = slices.Delete(c.lost, i, i+1)
+	most := maxLost
+	l.list = &c.lost.fixed
+	if renewed {
+		l.list = &c.lost.renewed
+		c.lost.most = max(c.lost.most, int(c.held.Load()))
+		most = max(maxLost, c.lost.most)
+	}
+	l.at = l.list.PushBack(l)
+	l.q.keep()
+	begin := false
+	if l.list.Len() > most {
+		oldest := l.list.Remove(l.list.Front()).(*lostHold)
+		oldest.at = nil
+		begin = len(c.oldest) == 0
+		c.oldest = append(c.oldest, oldest)
 	}
 	c.mu.Unlock()
-	if i >= 0 {
+	if begin {
+		// On a goroutine of its own: the caller has its own queue's mutex, and two
+		// queues must never be locked at once.
+		c.goBackground(c.forgetOldest)
+	}
+}
+
+// forgetOldest forgets what is too old. There is one at a time, as all locks may be lost at once.
+func (c *Client) forgetOldest() {
+	for {
+		c.mu.Lock()
+		l := c.oldest[0]
+		c.mu.Unlock()
+		l.q.mu.Lock()
+		if l.q.lostBy[l.owner] == l {
+			delete(l.q.lostBy, l.owner)
+		}
+		l.q.mu.Unlock()
+		l.q.leave()
+		c.mu.Lock()
+		c.oldest = c.oldest[1:]
+		left := len(c.oldest)
+		c.mu.Unlock()
+		if left == 0 {
+			return
+		}
+	}
+}
+
+// forgetLost takes a loss off its list. It reports false if that one is just being forgotten
+// as the oldest.
+func (c *Client) forgetLost(l *lostHold) bool {
+	c.mu.Lock()
+	listed := l.at != nil
+	if listed {
+		l.list.Remove(l.at)
+		l.at = nil
+	}
+	c.mu.Unlock()
+	if listed {
 		l.q.leave()
 	}
+	return listed
+}
+
+// told is the error of a Release after a loss with which the ctx of the hold has ended before. Its text is short: the work
+// has returned that cause as a rule, and the two are joined.
+func told(err error) error {
+	lost, is := err.(*LostError)
+	if !is {
+		return err
+	}
+	return errs.Told(lost, fmt.Sprintf("redlatch: release of lock %q: it was lost before, as the ctx of the hold has said (%s)", lost.Name, lost.Reason))
 }

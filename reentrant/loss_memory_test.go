@@ -30,7 +30,7 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	c := nowhere(t)
 	q, other := c.joinQueue(c.NewLock("a")), c.joinQueue(c.NewLock("b"))
 	lose := func(q *queue, owner string) {
-		q.remember(&holding{q: q, owner: owner, count: 1}, fmt.Errorf("%w: %s", ErrLost, owner))
+		q.remember(&holding{q: q, owner: owner, count: 1, holds: []holdKind{{}}}, time.Now(), fmt.Errorf("%w: %s", ErrLost, owner))
 	}
 	idle := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -50,13 +50,13 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	q.mu.Unlock()
 	idle()
 	q.mu.Lock()
-	if err := q.takeLost("o"); !errors.Is(err, ErrLost) {
+	if err := q.takeLost(identity{owner: "o"}); !errors.Is(err, ErrLost) {
 		t.Errorf("the last loss was forgotten: %v", err)
 	}
 	q.mu.Unlock()
 	other.mu.Lock()
 	for i := range maxLost {
-		_ = other.takeLost(fmt.Sprint("x", i))
+		_ = other.takeLost(identity{owner: fmt.Sprint("x", i)})
 	}
 	other.mu.Unlock()
 	idle()
@@ -64,8 +64,8 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	other.leave()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.queues)+len(c.lost) > 0 {
-		t.Errorf("%d queues and %d losses are left", len(c.queues), len(c.lost))
+	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.queues)+n > 0 {
+		t.Errorf("%d queues and %d losses are left", len(c.queues), n)
 	}
 }
 

@@ -1,15 +1,16 @@
 package reentrant_test
 
 import (
+	"log/slog"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/worker"
 )
 
 // Whatever a test starts has ended with it: no goroutine outlives the last one.
 func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // many locks are lost here
 	worker.Main()
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

@@ -3,8 +3,6 @@ package reentrant
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,9 +34,8 @@ type Member interface {
 
 	// Take takes the member for the owner of ctx as [Lock.Acquire] does. It returns
 	// soon after ctx has ended, whatever Redis does, and gives back what is granted
-	// later. The Tenure does not end with ctx. An error that itself, and not one that
-	// it wraps, has a method Busy() bool which returns true says that the member was
-	// another owner's.
+	// later. The Tenure does not end with ctx. An error that is [ErrBusy] says that the
+	// member was another owner's.
 	Take(ctx context.Context, terms Terms) (Tenure, error)
 }
 
@@ -49,6 +46,9 @@ type Part struct {
 	Key    string // in Redis
 	Client string // the Client's ID
 }
+
+// Same reports whether both are the same lock of the same Client.
+func (p Part) Same(q Part) bool { return p.Client == q.Client && p.Key == q.Key }
 
 // Server is a Redis server as it describes itself, for package multilock.
 type Server struct {
@@ -95,17 +95,25 @@ type Tenure interface {
 	Tokens() []int64 // fencing tokens, one for each part
 	Owners() []string
 	Release(ctx context.Context) error
-}
 
-// Busy reports that the lock was another owner's, which Redis or this Client itself
-// said, and that nothing else stood in the way. It is for package multilock; programs
-// look whether Err is nil.
-func (e *NotAcquiredError) Busy() bool { return e.Err == nil }
+	// Extend and ReleaseAfter are those of [Hold], but ReleaseAfter releases in any case: if the owner has
+	// other holds, without leaving the lock to nobody. Alone reports that it has none.
+	Extend(ctx context.Context, d time.Duration) error
+	ReleaseAfter(ctx context.Context, d time.Duration) error
+	Alone() bool
+
+	// Covers returns the hold on that part, nil if the tenure has none. It reports false if the part
+	// is not one of the member's.
+	Covers(p Part) (hold *Hold, covered bool)
+
+	// Had is that of [Cover], for the tenure.
+	Had(p Part) *Hold
+}
 
 // Member returns the lock as a part of a lock over several servers, for package
 // multilock. Programs pass the Lock itself.
 func (l *Lock) Member() Member {
-	return &lockMember{Lock: l, asking: make(chan struct{}, maxAsking)}
+	return &lockMember{Lock: l.bare(), asking: make(chan struct{}, maxAsking)}
 }
 
 // maxAsking is how many questions to one server may be in flight. A caller that
@@ -119,7 +127,12 @@ type lockMember struct {
 }
 
 func (m *lockMember) Parts() []Part {
-	return []Part{{Server: address(m.c.rdb), Key: m.c.cfg.prefix + m.name, Client: m.c.id}}
+	return []Part{m.part()}
+}
+
+// part names the lock among those of all Clients.
+func (l *Lock) part() Part {
+	return Part{Server: l.c.address, Key: l.c.cfg.prefix + l.name, Client: l.c.id}
 }
 
 func (m *lockMember) Lease() time.Duration { return m.c.cfg.lease }
@@ -129,8 +142,8 @@ func (m *lockMember) Delay() time.Duration { return m.c.cfg.ackWithin }
 func (m *lockMember) Take(ctx context.Context, terms Terms) (Tenure, error) {
 	// The hold's ctx is made from the one given to Acquire, and must outlive it.
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { end(whyEnded(ctx)) })
-	hold, err := m.Acquire(lasting, terms.options()...)
+	stop := context.AfterFunc(ctx, func() { end(endOf(ctx)) })
+	hold, err := m.hold(lasting, append(terms.options(), asMember)...)
 	if err == nil && stop() {
 		return &tenure{Hold: hold, end: end}, nil
 	}
@@ -143,6 +156,12 @@ func (m *lockMember) Take(ctx context.Context, terms Terms) (Tenure, error) {
 	return nil, err
 }
 
+// asMember leaves the limits of a call and of its hold's release to package multilock.
+func asMember(r *request) error {
+	r.member = true
+	return nil
+}
+
 // tenure is a Hold that ends by itself only.
 type tenure struct {
 	*Hold
@@ -152,9 +171,38 @@ type tenure struct {
 func (t *tenure) Tokens() []int64  { return []int64{t.Token()} }
 func (t *tenure) Owners() []string { return []string{t.Owner()} }
 
+func (t *tenure) Covers(p Part) (*Hold, bool) {
+	q := t.h.q
+	return t.Hold, p.Client == q.c.id && p.Key == q.keys.Lock
+}
+
+func (t *tenure) Had(p Part) *Hold {
+	if _, covered := t.Covers(p); !covered {
+		return nil
+	}
+	return t.Hold
+}
+
 func (t *tenure) Release(ctx context.Context) error {
 	defer t.end(nil) // after the hold's ctx, which then has its own cause
 	return t.Hold.Release(ctx)
+}
+
+// ReleaseAfter is [Tenure]'s. It finds the lock entered again since it was asked whether the hold is alone, or not.
+func (t *tenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
+	defer t.end(nil)
+	err := t.Hold.ReleaseAfter(ctx, d)
+	if errors.Is(err, ErrNested) {
+		err = t.Hold.Release(ctx)
+	}
+	return err
+}
+
+func (t *tenure) Alone() bool {
+	q := t.h.q
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return t.h.count <= 1
 }
 
 // Servers asks the server, or the cluster node, that has the lock.
@@ -186,12 +234,14 @@ func (c *Client) describe(ctx context.Context, key string) (Server, error) {
 	var node interface {
 		Process(ctx context.Context, cmd redis.Cmder) error
 	} = c.rdb
-	if cluster, ok := c.rdb.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, key)
+	if c.cluster != nil {
+		master, err := c.cluster.MasterForKey(ctx, key)
 		if err != nil {
 			return Server{}, err
 		}
 		node = master
+	} else if client, ok := c.rdb.(*redis.Client); ok && c.reach.limit == 0 {
+		node = bounded{client, replyWithin}
 	}
 	info := question{redis.NewStringCmd(ctx, "info", "server")}
 	err := node.Process(ctx, info)
@@ -218,17 +268,3 @@ type question struct {
 
 // NoRetry implements [redis.Cmder].
 func (question) NoRetry() bool { return true }
-
-// address is where a redis client connects.
-func address(rdb redis.UniversalClient) string {
-	switch rdb := rdb.(type) {
-	case *redis.Client:
-		return rdb.Options().Addr
-	case *redis.ClusterClient:
-		// Sorted: the nodes to begin with may be named in any order, and the canonical
-		// order of package multilock goes by this.
-		return strings.Join(slices.Sorted(slices.Values(rdb.Options().Addrs)), ",")
-	default:
-		return fmt.Sprint(rdb)
-	}
-}

@@ -17,9 +17,10 @@ func TestBindOwner(t *testing.T) {
 		c := v.client()
 		l := c.NewLock("a")
 		must(t, l.Lock(v.ctx))
-		bound, owner, err := reentrant.BindOwner(v.ctx)
+		none := func(reentrant.Cover) (string, bool) { return "", false }
+		bound, owner, err := reentrant.BindOwner(v.ctx, none)
 		must(t, err)
-		again, same, err := reentrant.BindOwner(bound)
+		again, same, err := reentrant.BindOwner(bound, none)
 		must(t, err)
 		if owner != same || strings.Trim(owner, "0123456789") != "" {
 			t.Errorf("owners are %q and %q", owner, same)
@@ -33,11 +34,11 @@ func TestBindOwner(t *testing.T) {
 		})
 		must(t, l.Unlock(v.ctx))
 
-		_, owner, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, "42"))
+		_, owner, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, "42"), none)
 		if owner != "=42" || err != nil {
 			t.Errorf("owner is %q, %v", owner, err)
 		}
-		_, _, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, ""))
+		_, _, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, ""), none)
 		if !errors.Is(err, reentrant.ErrInvalidOwner) {
 			t.Errorf("error is %v", err)
 		}
@@ -68,7 +69,7 @@ func TestMemberTake(t *testing.T) {
 		other := v.client(reentrant.WithPrefix("p:")).NewLock("a").Member()
 		_, err = other.Take(v.ctx, reentrant.Terms{Limited: true})
 		var busy *reentrant.NotAcquiredError
-		if !errors.As(err, &busy) || !busy.Busy() {
+		if !errors.As(err, &busy) || !busy.Busy || !errors.Is(err, reentrant.ErrBusy) {
 			t.Errorf("error is %v", err)
 		}
 		ctx, cancel = context.WithCancel(v.ctx)
@@ -79,7 +80,7 @@ func TestMemberTake(t *testing.T) {
 		if err := waiting.wait(); !errors.Is(err, context.Canceled) || !errors.Is(err, reentrant.ErrNotAcquired) || waiting.at != cancelled {
 			t.Errorf("error is %v after %v", err, waiting.at.Sub(cancelled))
 		}
-		if errors.As(waiting.wait(), &busy) && busy.Busy() {
+		if errors.Is(waiting.wait(), reentrant.ErrBusy) {
 			t.Error("a call that was cancelled did not end because the lock was busy")
 		}
 

@@ -19,12 +19,14 @@ type config struct {
 	lease     time.Duration
 	prefix    string
 	logger    *slog.Logger
+	logged    bool // WithLogger was given
 	events    Events
 	maxHold   time.Duration
 	replicas  int
 	ackWithin time.Duration
 	handoff   Handoff
 
+	clientName  string
 	plainPubSub bool
 }
 
@@ -54,20 +56,25 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithLogger sends log records there: lost locks as errors, renewals that failed as warnings,
-// the rest of [Events] as debug. The attributes are lock, owner, holder, from, count, token,
-// waited, held, locks and error, each where it has a value. The default is none; nil is none.
+// WithLogger sends log records there: lost locks as errors; renewals that failed, and releases that are not
+// confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, owner, holder, holder_name,
+// from, count, token, waited, held, locks and error, each where it has a value. nil is no logger.
+//
+// Without the option losses and failed renewals, which no caller may ever look at, go to
+// [slog.Default], with the same text and attributes. There are at most ten lines a minute about
+// losses and one a minute about renewals; the attribute unlogged is how many had none before.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error {
-		c.logger = logger
+		c.logger, c.logged = logger, true
 		return nil
 	}
 }
 
-// WithEvents calls the given functions. The default is none.
+// WithEvents calls the given functions. The default is none. Given more than once, it adds: of each
+// kind all functions are called, in the order of the options, also if one before has panicked.
 func WithEvents(events Events) Option {
 	return func(c *config) error {
-		c.events = events
+		c.events = c.events.and(events)
 		return nil
 	}
 }
@@ -187,13 +194,12 @@ func WithFencing() LockOption {
 	return func(l *Lock) { l.fencing = true }
 }
 
-// AcquireOption configures one [Lock.Acquire].
+// AcquireOption configures one [Lock.Acquire], or all acquisitions by [Lock.With].
 type AcquireOption func(*request) error
 
-// WithWait limits how long Acquire waits; at the limit it returns [ErrNotAcquired], also while
-// Redis is silent. 0 or less is one attempt, whose command is repeated, if it was refused or not
-// answered, for up to 2 s; on a silent Redis it lasts as long as go-redis' ReadTimeout, by
-// default 5 s, unless ctx ends first. Without the option the wait lasts as that of [Lock.Lock].
+// WithWait limits how long [Lock.Acquire] waits, or each call by [Lock.With]; at the limit it returns [ErrNotAcquired], also while
+// Redis is silent, and [ErrBusy] as well if another owner has the lock. 0 or less is one command, which is not
+// repeated, and 500 ms for its answer, as in [Lock.TryLock]. Without the option the wait lasts as that of [Lock.Lock].
 func WithWait(limit time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.limited, r.wait = true, limit
@@ -202,7 +208,7 @@ func WithWait(limit time.Duration) AcquireOption {
 }
 
 // WithFixedLease makes a hold that is never renewed and ends with the lease. It is
-// 1 ms to 100 years; otherwise Acquire returns [ErrInvalidLease].
+// 1 ms to 100 years; otherwise the call returns [ErrInvalidLease].
 func WithFixedLease(lease time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.lease, r.fixed = lease, true

@@ -16,13 +16,13 @@ import (
 func (q *queue) passOn(h *holding, now, until time.Time) bool {
 	w := q.waiters.first
 	switch {
-	case q.c.cfg.handoff != WriteBehind, w == nil, w.owner == h.owner, q.c.isClosing():
+	case q.c.cfg.handoff != WriteBehind, w == nil, h.lease.parting != nil, w.owner == h.owner, q.c.isClosing():
 		return false
 	case q.c.cfg.replicas > 0: // which are asked when a lock changes hands
 		return false
 	case w.fencing || h.token != 0: // a token is given by Redis
 		return false
-	case w.fixed || h.fixed[0] || h.lease.long: // another lease than the one that stands in Redis
+	case w.fixed || h.holds[0].fixed || h.lease.long: // another lease than the one that stands in Redis
 		return false
 	case !q.turns.unasked(now):
 		return false

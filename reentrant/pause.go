@@ -68,7 +68,7 @@ func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
 			}
 			continue
 		case <-v.ctx.Done():
-			h, err = v.giveUp(whyEnded(v.ctx))
+			h, err = v.ctxEnded()
 			return h, true, err
 		case <-v.limit:
 			h, err = v.giveUp(v.failure)

@@ -3,6 +3,7 @@ package reentrant_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,12 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-const increments = 10_000
+func increments() int {
+	if testing.Short() {
+		return 1_000
+	}
+	return 10_000
+}
 
 // Two processes read a number from a file and write it back raised by one. Without
 // exclusion between processes they would lose some. One of them has several goroutines,
@@ -28,7 +34,7 @@ func TestTwoProcessesCountInAFile(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("0"), 0o600))
 	var children []*exec.Cmd
 	for _, goroutines := range []int{1, 4} {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCountingChild$", "-test.v")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCountingChild$", "-test.v", fmt.Sprint("-test.short=", testing.Short()))
 		child.Env = append(os.Environ(), "REDLATCH_COUNT_IN="+file, "REDLATCH_COUNT_AT="+server.Addr(),
 			"REDLATCH_COUNT_BY="+strconv.Itoa(goroutines))
 		child.Stdout = testWriter{t}
@@ -43,8 +49,8 @@ func TestTwoProcessesCountInAFile(t *testing.T) {
 	}
 	got, err := readNumber(file)
 	must(t, err)
-	if got != 2*increments {
-		t.Errorf("counted to %d, want %d", got, 2*increments)
+	if want := 2 * increments(); got != want {
+		t.Errorf("counted to %d, want %d", got, want)
 	}
 }
 
@@ -66,7 +72,7 @@ func TestCountingChild(t *testing.T) {
 	var group sync.WaitGroup
 	for range goroutines {
 		group.Go(func() {
-			for range increments / goroutines {
+			for range increments() / goroutines {
 				if err := countUp(t.Context(), l, file); err != nil {
 					t.Error(err)
 					return

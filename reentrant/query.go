@@ -9,8 +9,8 @@ import (
 )
 
 // ask runs f, which reads the lock or forces it, until ctx ends.
-func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string) error) error {
-	owner, err := l.owner(ctx)
+func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, id identity) error) error {
+	id, err := l.identify(ctx)
 	if err != nil {
 		return err
 	}
@@ -19,14 +19,17 @@ func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, owner string
 	}
 	var answer error
 	switch err := l.c.call(ctx, nil, nil, func(inner context.Context) {
-		answer = l.retry(ctx, func() error { return f(inner, owner) })
+		answer = l.retry(ctx, func() error { return f(inner, id) })
+		if lua.ForeignKey(answer) {
+			answer = l.c.foreign(inner, l.name, l.keys.Lock, answer)
+		}
 	}); {
 	case errors.Is(err, ErrClosed):
 		return ErrClosed
 	case err != nil:
 		return named(l.name, whyEnded(ctx))
-	case lua.ForeignKey(answer):
-		return foreign(l.name, answer)
+	case errors.Is(answer, ErrForeignKey):
+		return answer
 	case answer != nil:
 		return named(l.name, answer)
 	}
@@ -53,21 +56,21 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 // that owner's holds, and not only about the lock.
 func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err error) {
 	var answer lua.Inspection
-	err = l.ask(ctx, func(ctx context.Context, owner string) (err error) {
+	err = l.ask(ctx, func(ctx context.Context, id identity) (err error) {
 		behind := l.alignField(ctx)
 		// The field may be behind: with another owner of this Client as the holder, this
 		// one's is what is left of an earlier tenure. Asked before as well as after: a release
 		// may end in between.
 		before := l.holder()
-		answer, err = lua.Inspect(ctx, l.c.single, &l.keys, owner)
+		answer, err = lua.Inspect(ctx, l.c.single, &l.keys, id.owner)
 		holder := l.holder()
 		if holder == nil {
 			holder = before
 		}
-		if holder != nil && holder.owner != owner {
+		if id.lost != nil || holder != nil && !id.is(holder) {
 			answer.Count = 0
 		}
-		if own && err == nil && behind != nil && holder != nil && holder.owner == owner {
+		if own && err == nil && behind != nil && holder != nil && id.is(holder) {
 			return behind // what Redis says is about an earlier holder
 		}
 		return err
@@ -126,7 +129,7 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
 	caller := ctx
-	err := l.ask(ctx, func(ctx context.Context, _ string) error {
+	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
 		// With the wire: Redis grants this Client nothing meanwhile, and hands nothing over, so
 		// whoever of its owners is robbed is known.
 		q := l.c.joinQueue(l)

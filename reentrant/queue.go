@@ -51,9 +51,9 @@ func newQueue(c *Client, l *Lock) *queue {
 // lock and unlock of queue.mu are left to the callers of what follows.
 
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.
-func (q *queue) enqueue(r request) *waiter {
+func (q *queue) enqueue(r *request) *waiter {
 	w := q.c.newWaiter()
-	w.request, w.answers = r, q.answers
+	w.request, w.answers = *r, q.answers
 	q.waiters.add(w)
 	if q.holder != nil && q.c.cfg.handoff == Remote {
 		// The lock will go out at the next release: be able to register with the

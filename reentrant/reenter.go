@@ -15,81 +15,136 @@ var errGone = errors.New("holding has ended")
 // reenter adds a hold to a live holding. It returns errGone if that has ended by
 // an unlock meanwhile: the call then has to queue.
 func (h *holding) reenter(ctx context.Context, r request) error {
-	q := h.q
-	// Guarded by queue.mu: they decide the race between the answer and the end of
-	// ctx.
-	var entered, gone bool
-	var lost *LostError // to be told without it
-
-	var err error
+	q, x := h.q, &reentry{h: h, request: r}
 	limit, stop := r.limit()
 	defer stop()
+	why := q.c.inquire(&r, q.keys.Lock)
+	defer why.stop()
+	returned := false
+	defer func() {
+		if !returned { // a hook of go-redis or an event function has ended the goroutine
+			_ = x.leave(ctx, errAborted)
+		}
+	}()
 	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
 		q.wire <- struct{}{}
 		defer func() { <-q.wire }()
-		told, g, e := h.tellEntry(ctx, r, &gone)
-		q.mu.Lock()
-		if !told.sent.IsZero() {
-			h.lease.asked(r)
-		}
-		switch {
-		case gone && told.sent.IsZero():
-			e = errInterrupted // and Redis was told nothing
-		case h.state != live:
-			e = errGone
-			if errors.Is(h.err, ErrLost) {
-				e = h.err
-				if !told.sent.IsZero() && g.Verdict != lua.NotHeld {
-					// The lease was extended for nobody, or may have been: a
-					// command without an answer may have run, or may still.
-					h.lease.cleanUp(h.lease.expiry())
-				}
-			}
-		case e != nil:
-			h.lease.orphan = true
-			q.settleCount(h)
-		case gone:
-			e = errInterrupted
-			h.lease.orphan = true
-			q.settleCount(h)
-		case !h.push(r.fixed, watchdog.Validity(told.sent, told.lease)):
-			// Who is told that it holds the lock must not hear of the loss only then.
-			h.lease.orphan = true
-			lost = h.endLost(LeaseEnded)
-			e = lost
-		default:
-			entered = true
-		}
-		err = e
-		q.mu.Unlock()
-		if lost != nil {
-			q.c.tellLost(lost)
-		}
-		if e == nil {
-			q.c.reentered(Event{Name: q.name, Owner: h.owner, Count: told.count, Token: h.token})
-		}
+		x.run(ctx)
 	})
-	if interrupted == nil {
-		return err
-	}
-	if errors.Is(interrupted, ErrClosed) {
+	returned = true
+	switch {
+	case interrupted == nil:
+		return x.err
+	case errors.Is(interrupted, ErrClosed):
 		return ErrClosed
+	case errors.Is(interrupted, errAborted):
+		return x.leave(ctx, errAborted)
+	case ctx.Err() != nil:
+		return x.leave(ctx, whyEnded(ctx))
 	}
-	why := errNoAnswer // in time: it was the limit
-	if ctx.Err() != nil {
-		why = whyEnded(ctx)
+	err := x.leave(ctx, errNoAnswer) // in time: it was the limit
+	if err == errNoAnswer {
+		return why.noAnswer()
 	}
+	return err
+}
+
+// reentry is one nested call on its way.
+type reentry struct {
+	h *holding
+	request
+
+	told entry // with the wire
+
+	// Guarded by queue.mu: they decide the race between the answer and the end of
+	// ctx.
+	entered bool // the hold was added
+	gone    bool // the call has left
+	err     error
+}
+
+// run sends the command and settles its answer. The caller has the wire.
+func (x *reentry) run(ctx context.Context) {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = x.settle(lua.Granted{}, errAborted)
+		}
+	}()
+	g, err := x.tell(ctx)
+	returned = true
+	if lost := x.settle(g, err); lost != nil {
+		x.h.tellLost(lost)
+	}
+	if x.entered {
+		c, e := x.h.q.c, Event{
+			Ctx: x.ctx, Name: x.h.q.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
+		}
+		x.h.inform(func() { c.reentered(e) })
+	}
+}
+
+// settle enters the hold, or says why not. It returns the loss that it has found, to be told.
+func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
+	h, q := x.h, x.h.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	gone = true
+	if !x.told.sent.IsZero() {
+		h.lease.asked(x.request)
+	}
 	switch {
-	case entered && errors.Is(h.err, ErrLost):
-		q.forgetLost(h) // the caller has no hold to release
+	case x.gone && x.told.sent.IsZero():
+		err = errInterrupted // and Redis was told nothing
+	case h.state != live:
+		err = errGone
+		if errors.Is(h.err, ErrLost) {
+			err = h.err
+			if !x.told.sent.IsZero() && g.Verdict != lua.NotHeld {
+				// The lease was extended for nobody, or may have been: a
+				// command without an answer may have run, or may still.
+				h.lease.cleanUp(h.lease.expiry())
+			}
+		}
+	case err != nil:
+		h.lease.orphan = true
+		q.settleCount(h)
+	case x.gone:
+		err = errInterrupted
+		h.lease.orphan = true
+		q.settleCount(h)
+	case !h.push(x.holdKind, watchdog.Validity(x.told.sent, x.told.lease)):
+		// Who is told that it holds the lock must not hear of the loss only then.
+		h.lease.orphan = true
+		h.lease.by = x.ctx
+		lost = h.endLost(LeaseEnded)
+		err = lost
+	default:
+		x.entered = true
+	}
+	x.err = err
+	return lost
+}
+
+// leave is for a call that does not wait for its answer any more, and says with what it ends.
+func (x *reentry) leave(ctx context.Context, why error) error {
+	h, q := x.h, x.h.q
+	closed := false
+	defer func() {
+		if closed {
+			h.tellClosed()
+		}
+	}()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	x.gone = true
+	switch {
+	case x.entered && errors.Is(h.err, ErrLost):
+		q.forgetLost(h, x.holdKind) // the caller has no hold to release
 		return h.err
-	case entered && h.state == live && why == errNoAnswer:
+	case x.entered && h.state == live && why == errNoAnswer:
 		return nil // at this very moment
-	case entered:
-		q.giveBack(context.WithoutCancel(ctx), h, r.fixed, why)
+	case x.entered:
+		closed = q.giveBack(context.WithoutCancel(ctx), h, x.holdKind, why)
 	}
 	return why
 }
@@ -110,35 +165,39 @@ type entry struct {
 	sent  time.Time     // zero: Redis was told nothing
 }
 
-// tellEntry sends the hold count with one hold more, unless the caller is gone: then the
+// tell sends the hold count with one hold more, unless the caller is gone: then the
 // same goroutine may have entered by another call already, and would be counted twice. The
 // caller has the wire, so that h.count cannot rise until the answer.
-func (h *holding) tellEntry(ctx context.Context, r request, gone *bool) (told entry, g lua.Granted, err error) {
-	q := h.q
+func (x *reentry) tell(ctx context.Context) (g lua.Granted, err error) {
+	h, q := x.h, x.h.q
 	if err := q.align(ctx, h); err != nil {
 		if errors.Is(err, errMoot) {
 			err = nil // the caller finds the holding at its end
 		}
-		return told, g, err
+		return g, err
 	}
-	g, _, err = q.send(func(o lua.Order) (lua.Granted, error) {
+	send := q.send
+	if x.quick > 0 {
+		send = q.sendUnrepeated
+	}
+	g, _, err = send(func(o lua.Order) (lua.Granted, error) {
 		q.mu.Lock()
-		if h.state != live || *gone {
+		if h.state != live || x.gone {
 			q.mu.Unlock()
 			return lua.Granted{}, errMoot
 		}
 		h.lease.tenant, h.lease.nested = h, true
-		h.lease.asked(r) // a release that is not confirmed has to reckon with it already
-		told = entry{count: h.count + 1, lease: h.extension(r.lease), sent: time.Now()}
+		h.lease.asked(x.request) // a release that is not confirmed has to reckon with it already
+		x.told = entry{count: h.count + 1, lease: h.extension(x.lease), sent: time.Now()}
 		q.mu.Unlock()
-		return lua.Count{Owner: h.owner, Count: told.count, Lease: told.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
+		return lua.Count{Owner: h.owner, Count: x.told.count, Lease: x.told.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
 	switch {
 	case lua.ForeignKey(err):
 		q.lose(h.lease, Overridden)
-		return told, g, foreign(q.name, err)
+		return g, q.c.foreign(ctx, q.name, q.keys.Lock, err)
 	case err == nil && g.Verdict == lua.NotHeld:
 		q.lose(h.lease, Overridden)
 	}
-	return told, g, err
+	return g, err
 }

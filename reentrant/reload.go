@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/lua"
 )
 
 const (
@@ -30,8 +32,8 @@ const (
 // crashed until the map is ClusterStateReloadInterval old, 60 s by default, long after its
 // replica took over.
 type reloader struct {
+	rdb     lua.Processor
 	cluster interface {
-		Process(ctx context.Context, cmd redis.Cmder) error
 		ReloadState(ctx context.Context) // in the background, one at a time
 	}
 
@@ -42,7 +44,7 @@ type reloader struct {
 
 // Process implements [lua.Processor].
 func (r *reloader) Process(ctx context.Context, cmd redis.Cmder) error {
-	err := r.cluster.Process(ctx, cmd)
+	err := r.rdb.Process(ctx, cmd)
 	r.learn(ctx, err)
 	return err
 }

@@ -56,7 +56,7 @@ func TestReloadAfter(t *testing.T) {
 		{context.Canceled, 0},
 	} {
 		f := &failing{err: c.err}
-		r := &reloader{cluster: f}
+		r := &reloader{rdb: f, cluster: f}
 		if err := r.Process(t.Context(), redis.NewCmd(t.Context(), "evalsha")); !errors.Is(err, c.err) {
 			t.Errorf("%v became %v", c.err, err)
 		}
@@ -73,7 +73,7 @@ func TestReloadAfter(t *testing.T) {
 func TestReloadPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: io.EOF}
-		r := &reloader{cluster: f}
+		r := &reloader{rdb: f, cluster: f}
 		fail := func(during time.Duration) {
 			f.reloads = nil
 			for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/lua"
@@ -13,28 +15,51 @@ import (
 // renewAtOnce is how many slots of a cluster are renewed at the same time.
 const renewAtOnce = 16
 
-// renewer makes the watchdog's function on p: one script for the whole batch or,
-// in a cluster, where a script may only touch one slot, one for each slot.
-func renewer(p lua.Processor, clustered bool) watchdog.RenewFunc {
-	if !clustered {
-		return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
-			return renewTogether(ctx, p, targets, lease)
-		}
+// renewer renews for the watchdog, by one script for the whole batch or, in a cluster, where a
+// script may only touch one slot, one for each slot. Each such part is renewed by itself
+// (lanes.go).
+type renewer struct {
+	pool      lua.Processor // through the program's client
+	detours   *detours      // past its pool; nil if there is no such way
+	clustered bool
+
+	probing atomic.Int32   // lanes under way through a pool in trouble
+	lanes   sync.WaitGroup // all lanes
+
+	mu      sync.Mutex
+	trouble map[uint16]int // by slot, how many tries in a row the pool has not answered; slot 0 if there are none; guarded by mu
+}
+
+func newRenewer(pool lua.Processor, r reach, clustered bool) *renewer {
+	return &renewer{pool: pool, detours: newDetours(r), clustered: clustered, trouble: make(map[uint16]int)}
+}
+
+// renew implements [watchdog.RenewFunc].
+func (r *renewer) renew(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+	if !r.clustered {
+		return r.renewPart(ctx, part{targets: targets, lease: lease})
 	}
-	return func(ctx context.Context, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
-		slots := make(map[uint16][]int) // indices into targets
-		for i, t := range targets {
-			slot := slotOf(t.Key)
-			slots[slot] = append(slots[slot], i)
-		}
-		return renewSlots(ctx, p, targets, slots, lease)
+	slots := make(map[uint16][]int) // indices into targets
+	for i, t := range targets {
+		slot := slotOf(t.Key)
+		slots[slot] = append(slots[slot], i)
 	}
+	return r.renewSlots(ctx, targets, slots, lease)
+}
+
+// growth is how many batches one call may have. Where no pipelines are sent, as in a cluster, it would
+// only take the longer.
+func growth(p lua.Processor) int {
+	if lua.Pipelines(p) {
+		return 0 // as many as the watchdog thinks best
+	}
+	return 1
 }
 
 // renewSlots renews each slot by a script of its own, several at a time. It returns
 // when ctx ends: one node that does not answer must not cost the locks on the
 // others their renewal. What is not known by then has failed.
-func renewSlots(ctx context.Context, p lua.Processor, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
+func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
 	type answer struct {
 		indices []int
 		results []watchdog.Result
@@ -42,19 +67,18 @@ func renewSlots(ctx context.Context, p lua.Processor, targets []watchdog.Target,
 	// Room for all answers: a late one must find its goroutine's way out.
 	answers := make(chan answer, len(slots))
 	room := make(chan struct{}, renewAtOnce)
-	for _, indices := range slots {
-		go func() { // ends with its command, or with ctx before it
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
+	for slot, indices := range slots {
+		go func() { // ends with ctx
+			if !take(ctx, room) {
 				return
 			}
 			defer func() { <-room }()
-			part := make([]watchdog.Target, len(indices))
+			p := part{slot: slot, targets: make([]watchdog.Target, len(indices)), lease: lease, alone: true}
 			for i, index := range indices {
-				part[i] = targets[index]
+				p.targets[i] = targets[index]
 			}
-			answers <- answer{indices, renewTogether(ctx, p, part, lease)}
+			// The watchdog takes a panic in a hook for a failure, and is not there in a Cluster: guarded does.
+			answers <- answer{indices, r.renewPart(ctx, p)}
 		}()
 	}
 	results := make([]watchdog.Result, len(targets))
@@ -71,8 +95,9 @@ func renewSlots(ctx context.Context, p lua.Processor, targets []watchdog.Target,
 	return results
 }
 
-// renewTogether renews all targets by one script.
-func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Target, lease time.Duration) []watchdog.Result {
+// renewTogether renews all targets by one script, or by a pipeline of some. The error tells whether
+// Redis answered.
+func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Target, lease time.Duration) ([]watchdog.Result, error) {
 	tenants := make([]lua.Tenant, len(targets))
 	for i, t := range targets {
 		tenants[i] = lua.Tenant{Lock: t.Key, Owner: t.Owner, Heir: t.Heir}
@@ -92,7 +117,7 @@ func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Targ
 			results[i] = watchdog.Result{Outcome: watchdog.Failed, Err: err}
 		}
 	}
-	return results
+	return results, err
 }
 
 // slotOf is the cluster slot of a key: CRC16 (XMODEM) of its hash tag modulo

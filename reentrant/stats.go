@@ -10,6 +10,8 @@ type Stats struct {
 	Subscriptions int // channels subscribed now, those of the last second included
 
 	Acquired      uint64 // locks granted, hand-offs included, nested holds not
+	NotAcquired   uint64 // calls that ended without the lock, for whatever reason
+	Busy          uint64 // those of them that ended with ErrBusy: another owner had the lock
 	HandedOver    uint64 // hand-offs within the Client
 	Renewals      uint64 // renewals that Redis confirmed, one a lock
 	RenewFailures uint64 // renewals that failed, one a lock and try; tried again while the lease lasts
@@ -35,6 +37,8 @@ func (c *Client) Stats() Stats {
 		Waiting:       int(c.counters.waiting.Load()),
 		Subscriptions: c.hub.Channels(),
 		Acquired:      c.counters.acquired.Load(),
+		NotAcquired:   c.counters.notAcquired.Load(),
+		Busy:          c.counters.busy.Load(),
 		HandedOver:    c.counters.handedOver.Load(),
 		Renewals:      renewal.Renewals,
 		RenewFailures: renewal.Failures,
@@ -49,11 +53,13 @@ func (c *Client) Stats() Stats {
 }
 
 type counters struct {
-	waiting    atomic.Int64
-	acquired   atomic.Uint64
-	handedOver atomic.Uint64
-	losses     atomic.Uint64
-	wakeUps    [4]atomic.Uint64 // indexed by cause
+	waiting     atomic.Int64
+	acquired    atomic.Uint64
+	notAcquired atomic.Uint64
+	busy        atomic.Uint64
+	handedOver  atomic.Uint64
+	losses      atomic.Uint64
+	wakeUps     [4]atomic.Uint64 // indexed by cause
 }
 
 // cause is why a waiter tries again.

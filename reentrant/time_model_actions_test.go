@@ -20,19 +20,17 @@ func (m *lockModel) restart(t *rapid.T) {
 
 func (m *lockModel) lock(t *rapid.T) {
 	o := m.anyOwner(t)
-	d, fixed := lease, rapid.Bool().Draw(t, "fixed")
-	opts := []reentrant.AcquireOption{reentrant.WithWait(0)}
-	if fixed {
-		d = time.Duration(rapid.SampledFrom([]int{20, 100, 500, 3000}).Draw(t, "lease")) * time.Millisecond
-		opts = append(opts, reentrant.WithFixedLease(d))
-	}
-	var h *reentrant.Hold
-	var err error
-	o.do(func() { h, err = m.job(o).Acquire(o.ctx, opts...) })
-
 	x := m.live[o.client]
+	// The first hold of a tenure is a handle, by which the model watches it.
+	kind := modelKind{fixed: rapid.Bool().Draw(t, "fixed"), handle: x == nil || rapid.Bool().Draw(t, "handle")}
+	d, h, err := m.take(t, o, kind)
 	now := time.Now()
 	switch {
+	case x == nil && o.owes(), x != nil && x.owner != o && o.owes():
+		if !isLost(err) {
+			m.Fatalf("Acquire by an owner that has lost it: %v", err)
+		}
+		return
 	case x != nil && x.owner != o, x == nil && m.field != "" && m.field != o.field:
 		m.is("Acquire of a busy lock", err, reentrant.ErrNotAcquired)
 		return
@@ -51,14 +49,38 @@ func (m *lockModel) lock(t *rapid.T) {
 		x = &modelTenure{client: o.client, owner: o, token: h.Token(), watched: h.Lost(), observed: h}
 		m.live[o.client], m.field, m.count, m.token, m.expires = x, o.field, 1, h.Token(), time.Time{}
 	}
+	x.holds = append(x.holds, kind)
+	x.ever = x.ever || !kind.fixed
+	x.valid = later(x.valid, now.Add(trusted(d)))
+	m.expires = later(m.expires, now.Add(d))
+	if !kind.handle {
+		return
+	}
 	if h.Token() != x.token || h.Owner() != o.field {
 		m.Fatalf("token %d of %s, want %d of %s", h.Token(), h.Owner(), x.token, o.field)
 	}
-	x.fixed = append(x.fixed, fixed)
-	x.ever = x.ever || !fixed
-	x.valid = later(x.valid, now.Add(trusted(d)))
-	m.expires = later(m.expires, now.Add(d))
-	m.grips = append(m.grips, &modelGrip{Hold: h, of: x, fixed: fixed})
+	m.grips = append(m.grips, &modelGrip{Hold: h, of: x, kind: kind})
+}
+
+// take makes a single attempt, by Acquire if a handle is wanted and by TryLock otherwise.
+func (m *lockModel) take(t *rapid.T, o *modelOwner, kind modelKind) (d time.Duration, h *reentrant.Hold, err error) {
+	d, fixed := lease, time.Duration(0)
+	opts := []reentrant.AcquireOption{reentrant.WithWait(0)}
+	if kind.fixed {
+		d = time.Duration(rapid.SampledFrom([]int{20, 100, 500, 3000}).Draw(t, "lease")) * time.Millisecond
+		fixed, opts = d, append(opts, reentrant.WithFixedLease(d))
+	}
+	o.do(func() {
+		if kind.handle {
+			h, err = m.job(o).Acquire(o.ctx, opts...)
+			return
+		}
+		ok := false
+		if ok, err = m.job(o).TryLock(o.ctx, 0, fixed); !ok && err == nil {
+			err = reentrant.ErrNotAcquired
+		}
+	})
+	return d, h, err
 }
 
 func later(a, b time.Time) time.Time {
@@ -74,10 +96,12 @@ func (m *lockModel) unlock(t *rapid.T) {
 	o.do(func() { err = m.job(o).Unlock(o.ctx) })
 	x := m.live[o.client]
 	switch {
+	case x != nil && x.owner == o && x.without(nil):
+		m.popped(x, err)
 	case x != nil && x.owner == o:
-		m.pop(x, len(x.fixed)-1, err)
-	case o.lost > 0:
-		o.forget()
+		m.is("Unlock of holds that are handles", err, reentrant.ErrNotHeld)
+	case o.lost() > 0:
+		o.forget(nil, nil)
 		m.is("Unlock of a lost lock", err, reentrant.ErrLost)
 	default:
 		m.is("Unlock of nothing", err, reentrant.ErrNotHeld)
@@ -95,26 +119,23 @@ func (m *lockModel) release(t *rapid.T) {
 	case g.released:
 		m.is("second Release", err, reentrant.ErrNotHeld)
 	case x.end == nil:
-		i := len(x.fixed) - 1
-		for i > 0 && x.fixed[i] != g.fixed {
-			i--
-		}
-		m.pop(x, i, err)
+		x.without(&g.kind)
+		m.popped(x, err)
 	case errors.Is(x.end, reentrant.ErrReleased):
 		m.is("Release after Unlock", err, reentrant.ErrNotHeld)
 	default:
 		m.is("Release of a hold that has ended", err, x.end)
-		if errors.Is(x.end, reentrant.ErrLost) && x.owner.lost > 0 && x.debt == x.owner.debts {
-			x.owner.forget()
+		if errors.Is(x.end, reentrant.ErrLost) && x.owner.lost() > 0 && x.debt == x.owner.debts {
+			x.owner.forget(x, &g.kind)
 		}
 	}
 	g.released = true
 }
 
-func (m *lockModel) pop(x *modelTenure, i int, err error) {
+// popped checks the release of a hold that was taken away; err is what the library said.
+func (m *lockModel) popped(x *modelTenure, err error) {
 	m.Helper()
-	x.fixed = append(x.fixed[:i:i], x.fixed[i+1:]...)
-	last := len(x.fixed) == 0
+	last := len(x.holds) == 0
 	switch {
 	case m.field != x.owner.field:
 		m.is("Unlock of a lost lock", err, reentrant.ErrLost)
@@ -135,16 +156,37 @@ func (m *lockModel) pop(x *modelTenure, i int, err error) {
 
 func (m *lockModel) lose(x *modelTenure) {
 	x.end, m.live[x.client] = reentrant.ErrLost, nil
-	x.owner.lost += len(x.fixed)
-	x.debt = x.owner.debts
+	o := x.owner
+	if o.last != nil {
+		for _, kind := range o.last.holds {
+			*o.number(kind.handle)++
+		}
+	}
+	o.last, x.debt = x, o.debts
 }
 
-// forget takes one lost hold out of what the owner has yet to unlock. Which of several
-// losses Unlock meant nobody can say, so they count as one sum until all are unlocked.
-func (o *modelOwner) forget() {
-	if o.lost--; o.lost == 0 {
+// forget takes one lost hold out of what the owner has yet to unlock: a handle's, or the last that is for
+// Unlock. Which of several losses an Unlock meant nobody can say, so the earlier ones count as one sum
+// until all are unlocked.
+func (o *modelOwner) forget(of *modelTenure, kind *modelKind) {
+	found := false
+	if of == nil || of == o.last {
+		found = o.last.without(kind)
+	}
+	if n := o.number(kind != nil); !found && *n > 0 {
+		*n--
+	}
+	if o.lost() == 0 {
+		o.last = nil
 		o.debts++
 	}
+}
+
+func (o *modelOwner) number(handle bool) *int {
+	if handle {
+		return &o.handles
+	}
+	return &o.earlier
 }
 
 func (m *lockModel) oust() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,24 @@ type modelOwner struct {
 	ctx    context.Context
 	work   chan func() // of its goroutine; nil for a name, which may act anywhere
 	field  string
-	lost   int // holds it has lost and not unlocked yet
-	debts  int // how often lost has come down to none
+
+	// The holds that it has lost and not unlocked yet.
+	last    *modelTenure // those of the last loss: its holds
+	earlier int          // of the losses before, for Unlock
+	handles int          // and those that are handles
+	debts   int          // how often there were none left
+}
+
+// owes says that the owner may still believe to have the lock.
+func (o *modelOwner) owes() bool {
+	return o.last != nil && (o.last.renewed() || len(o.last.holds) > 0 && time.Now().Before(o.last.valid))
+}
+
+func (o *modelOwner) lost() int {
+	if o.last == nil {
+		return o.earlier + o.handles
+	}
+	return len(o.last.holds) + o.earlier + o.handles
 }
 
 func (o *modelOwner) do(f func()) {
@@ -60,7 +77,7 @@ func (o *modelOwner) do(f func()) {
 type modelTenure struct {
 	client   int
 	owner    *modelOwner
-	fixed    []bool
+	holds    []modelKind
 	ever     bool // one of its holds is or was renewed
 	valid    time.Time
 	token    int64
@@ -72,20 +89,28 @@ type modelTenure struct {
 }
 
 func (x *modelTenure) renewed() bool {
-	for _, fixed := range x.fixed {
-		if !fixed {
+	return slices.ContainsFunc(x.holds, func(k modelKind) bool { return !k.fixed })
+}
+
+// without takes the last hold of that kind away, the last that is no handle if kind is nil.
+func (x *modelTenure) without(kind *modelKind) (found bool) {
+	for i, k := range slices.Backward(x.holds) {
+		if kind == nil && !k.handle || kind != nil && k == *kind {
+			x.holds = slices.Delete(x.holds, i, i+1)
 			return true
 		}
 	}
 	return false
 }
 
+type modelKind struct{ fixed, handle bool }
+
 // modelGrip is a handle.
 
 type modelGrip struct {
 	*reentrant.Hold
 	of       *modelTenure
-	fixed    bool
+	kind     modelKind
 	released bool
 }
 

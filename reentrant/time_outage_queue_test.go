@@ -81,7 +81,7 @@ func TestTimeSilenceIsNotBusy(t *testing.T) {
 	})
 }
 
-// A single attempt is repeated like any other command, and not for as long as a wait.
+// A single attempt is not repeated, and not waited for as long as a wait.
 func TestTimeSingleAttemptInAnOutage(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		l := v.client().NewLock("l")
@@ -96,22 +96,22 @@ func TestTimeSingleAttemptInAnOutage(t *testing.T) {
 		v.refuseAll(loading)
 		took, err := try()
 		wants(t, err, reentrant.ErrNotAcquired)
-		if took > 3*time.Second {
+		if took > quickWithin { // go-redis repeats the greeting of a new connection
 			t.Errorf("refused after %v", took)
 		}
-		asked := 0
+		var asked atomic.Int32 // the server may still be at it when the call is over
 		v.onCommand(func(cmd string, _ []string) string {
 			if cmd == "EVALSHA" || cmd == "EVAL" {
-				asked++
-				time.Sleep(3 * time.Second) // longer than anything is repeated
+				asked.Add(1)
+				time.Sleep(3 * time.Second)
 				return loading
 			}
 			return ""
 		})
 		took, err = try()
 		wants(t, err, reentrant.ErrNotAcquired)
-		if asked != 1 || took > 4*time.Second {
-			t.Errorf("asked %d times, for %v", asked, took)
+		if asked.Load() != 1 || took != quickWithin {
+			t.Errorf("asked %d times, for %v", asked.Load(), took)
 		}
 		v.onCommand(nil)
 	})

@@ -148,7 +148,8 @@ func TestTimeValidityCountsFromTheQuestion(t *testing.T) {
 func TestTimeGrantThatCameTooLateIsGivenBack(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		must(t, v.client().NewLock("warm").Lock(v.ctx)) // the server knows the script
-		c := v.client()
+		const lease = 400 * time.Millisecond            // less than wait 0 takes
+		c := v.client(reentrant.WithLease(lease))
 		v.onCommand(func(cmd string, args []string) string {
 			if cmd == "EVALSHA" && len(args) > 2 && args[2] == "job" {
 				time.Sleep(lease - 5*time.Millisecond)
@@ -159,7 +160,7 @@ func TestTimeGrantThatCameTooLateIsGivenBack(t *testing.T) {
 		if ok || !errors.Is(err, reentrant.ErrNotAcquired) {
 			t.Fatalf("TryLock = %v, %v, want ErrNotAcquired", ok, err)
 		}
-		v.pass(lease)
+		v.pass(2 * lease)
 		if v.mini.Exists("job") || c.Stats().Held != 0 {
 			t.Fatalf("still held: %v, %+v", v.fields("job"), c.Stats())
 		}

@@ -25,22 +25,21 @@ func TestTimeReleaseUntilTheDeadlineOfACtxFromTheHold(t *testing.T) {
 	})
 }
 
-// Unlock is under way when the hold is released as a value too. What the owner lost earlier is
-// owed to another Unlock.
-func TestTimeReleaseDuringAnUnlock(t *testing.T) {
+// An Unlock comes while the last hold is on its way to be released: it is for what the owner has lost
+// earlier. A second Release is for nothing.
+func TestTimeUnlockDuringARelease(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		l, ctx := v.client().NewLock("job"), asHolder(t)
-		must(t, l.Lock(ctx))
-		v.mini.Del("job")
+		must(t, l.LockLease(ctx, lease))
 		v.pass(lease) // lost, and not unlocked
 		hold, err := l.Acquire(ctx)
 		must(t, err)
 		v.scriptsTake(lease / 5)
-		unlock := begin(func() error { return l.Unlock(ctx) })
+		release := begin(func() error { return hold.Release(v.ctx) })
 		v.pass(lease / 20)
 		wants(t, hold.Release(v.ctx), reentrant.ErrNotHeld)
-		must(t, unlock.wait())
 		wants(t, l.Unlock(ctx), reentrant.ErrLost)
+		must(t, release.wait())
 		wants(t, l.Unlock(ctx), reentrant.ErrNotHeld)
 	})
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// unlock takes one hold of the owner away: that of the handle, or the last one if
-// handle is nil.
-func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
-	open := ctx.Err() == nil
+// unlock takes one hold of the owner away: that of the handle, or if that is nil the last
+// one that nobody has as a value. With after above 0 nobody is to have the lock for so long (linger.go).
+func (q *queue) unlock(ctx context.Context, id identity, handle *handle, after time.Duration) error {
+	owner := id.owner
 	q.mu.Lock()
 	h := q.holder
 	if handle != nil {
@@ -24,34 +24,50 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 		h = handle.h
 	}
 	switch {
-	case handle != nil && h.state == releasing: // by Unlock: an earlier loss is not this hold's
-		q.mu.Unlock()
-		return &NotHeldError{Name: q.name, Owner: owner}
-	case h == nil, h.owner != owner, h.state == releasing:
+	case h == nil, h.owner != owner, h.state == releasing,
+		handle == nil && (id.lost != nil || id.tenure != nil && id.tenure != h):
 		defer q.mu.Unlock()
-		return q.takeLost(owner)
+		return q.takeLost(id)
 	case h.state == ended:
 		defer q.mu.Unlock()
 		if h.err == ErrReleased {
 			return &NotHeldError{Name: q.name, Owner: owner}
 		}
-		q.forgetLost(h)
-		return h.err
+		q.forgetLost(h, handle.kind)
+		if handle.member {
+			return h.err // the MultiLock's own error tells of it
+		}
+		return told(h.err)
 	}
 	now, until := time.Now(), h.lease.validUntil()
 	if watchdog.Left(until, now) <= 0 {
 		// Lost, and the watchdog has not come to it yet: the process was stopped.
+		h.lease.by = ctx
+		lost := h.endLost(LeaseEnded)
+		if handle == nil {
+			_ = q.takeLost(id)
+		} else {
+			q.forgetLost(h, handle.kind)
+		}
 		q.mu.Unlock()
-		q.lose(h.lease, LeaseEnded)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		return q.takeLost(owner)
+		h.tellLost(lost)
+		return lost
 	}
-	var kind *bool
+	if after > 0 {
+		if err := h.leaveToNobody(after); err != nil {
+			handle.released = false
+			q.mu.Unlock()
+			return err
+		}
+	}
+	kind, found := holdKind{}, false
 	if handle != nil {
+		kind = handle.kind
 		handle.cancel(ErrReleased)
 		h.detach(handle)
-		kind = &handle.fixed
+	} else if kind, found = toUnlock(h.holds); !found {
+		q.mu.Unlock()
+		return &NotHeldError{Name: q.name, Owner: owner, ByHold: true}
 	}
 	if h.count == 1 {
 		if q.passOn(h, now, until) {
@@ -61,6 +77,9 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	}
 	h.pop(kind, ErrReleased)
 	last := h.state == releasing
+	if last {
+		h.lease.by = ctx
+	}
 	expires := h.lease.expiry()
 	// Hold.Release has no share in the queue but its holding's. Another release may
 	// end that before the command of this one begins, and the queue would go with it.
@@ -68,18 +87,17 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 	q.mu.Unlock()
 	defer q.leave()
 
-	if open && ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrReleased) {
-		// It was the hold's own ctx, which has just been ended above.
-		var cancel context.CancelFunc
-		until := time.Now().Add(releaseWithin)
-		if deadline, ok := ctx.Deadline(); ok && deadline.Before(until) {
-			until = deadline // of a ctx made from it, or of the one that it was made from
+	var limit <-chan time.Time
+	if handle == nil || !handle.member {
+		waiting, timer := q.c.releaseWait(ctx)
+		if timer != nil {
+			defer q.c.giveTimer(timer)
+			limit = timer.C
 		}
-		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), until)
-		defer cancel()
+		ctx = waiting
 	}
 	var err error
-	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
+	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
 		if last {
 			err = q.settleRelease(ctx, h)
 		} else {
@@ -94,13 +112,20 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 			q.mu.Lock()
 			h.end(ErrClosed)
 			q.mu.Unlock()
+			h.tellClosed()
 		}
 		return ErrClosed
 	}
 	if lost := q.lossOf(h); !last && lost != nil {
 		return lost
 	}
-	unconfirmed := &UnconfirmedError{Name: q.name, Owner: owner, Err: whyEnded(ctx)}
+	unconfirmed := &UnconfirmedError{Name: q.name, Owner: owner, Err: interrupted}
+	if errors.Is(interrupted, errInterrupted) {
+		unconfirmed.Err = context.DeadlineExceeded
+		if ctx.Err() != nil {
+			unconfirmed.Err = whyEnded(ctx)
+		}
+	}
 	if last {
 		unconfirmed.FreeAfter = max(0, time.Until(expires))
 	}
@@ -112,9 +137,17 @@ func (q *queue) unlock(ctx context.Context, owner string, handle *Hold) error {
 func (q *queue) tellCount(ctx context.Context, h *holding) error {
 	q.wire <- struct{}{}
 	defer func() { <-q.wire }()
-	if err := q.align(ctx, h); errors.Is(err, errMoot) {
-		return q.lossOf(h)
-	} else if err != nil {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = q.countUntold(h, errAborted)
+		}
+	}()
+	if err := q.align(ctx, h); err != nil {
+		returned = true
+		if errors.Is(err, errMoot) {
+			return q.lossOf(h)
+		}
 		return q.countUntold(h, err)
 	}
 	g, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
@@ -129,6 +162,7 @@ func (q *queue) tellCount(ctx context.Context, h *holding) error {
 		}
 		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.commands, &q.keys)
 	})
+	returned = true
 	switch {
 	case lua.ForeignKey(err), err == nil && g.Verdict == lua.NotHeld:
 		q.lose(h.lease, Overridden)

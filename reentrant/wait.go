@@ -12,12 +12,13 @@ import (
 // waiter's owner has got the lock by another call and is to re-enter.
 func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 	q.c.counters.waiting.Add(1)
-	defer q.c.counters.waiting.Add(-1)
-
 	limit, stop := w.limit()
-	defer stop()
-
-	v := &vigil{q: q, w: w, ctx: ctx, limit: limit}
+	v := &vigil{q: q, w: w, ctx: ctx, limit: limit, why: q.c.inquire(&w.request, q.keys.Lock)}
+	defer func() { // one, or the compiler keeps a list of them
+		v.why.stop()
+		stop()
+		q.c.counters.waiting.Add(-1)
+	}()
 	q.mu.Lock()
 	leads, ahead := w.state == leading, q.holder
 	known := ahead != nil || q.busy // this Client itself knows that the lock is not to be had now
@@ -34,7 +35,8 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		select {
 		case <-w.poked:
 		case <-ctx.Done():
-			return v.giveUp(whyEnded(ctx))
+			v.askQueue()
+			return v.ctxEnded()
 		case <-limit:
 			v.askQueue()
 			return v.interrupted()
@@ -67,10 +69,12 @@ type vigil struct {
 	w     *waiter
 	ctx   context.Context
 	limit <-chan time.Time
+	why   *inquiry
 
 	last     lua.Granted // Redis' last answer
 	answered bool        // whether there was one
 	told     bool        // the Waiting event was sent
+	late     bool        // ctx's deadline ended the wait, and the lock was busy then
 
 	failures    int       // attempts in a row that Redis did not answer or could not serve
 	failingFrom time.Time // the first of them
@@ -90,6 +94,8 @@ func (v *vigil) lead() (*holding, error) {
 		switch {
 		case errors.Is(err, ErrClosed):
 			return v.giveUp(ErrClosed)
+		case errors.Is(err, errAborted):
+			return v.giveUp(err)
 		case err != nil:
 			return v.interrupted()
 		case a.hold != nil:
@@ -162,6 +168,8 @@ func (v *vigil) failed(err error) error {
 		atLeast = 0 // Redis is there, and no better for being asked again
 	}
 	switch many := v.failures > maxRetries; {
+	case v.w.quick > 0:
+		return err
 	case v.w.single(): // repeated as any other command
 		if many || time.Since(v.w.began) > retryWithin {
 			return err
@@ -188,21 +196,25 @@ func (v *vigil) outageFrom() time.Time {
 func (v *vigil) interrupted() (*holding, error) {
 	switch {
 	case v.ctx.Err() != nil:
-		return v.giveUp(whyEnded(v.ctx))
+		return v.ctxEnded()
 	case v.q.c.isClosing():
 		return v.giveUp(ErrClosed)
-	case v.answered && v.failure == nil && !v.q.silent():
+	case v.saysBusy():
 		return v.giveUp(nil)
 	case v.failure != nil:
 		return v.giveUp(v.failure)
 	default:
-		return v.giveUp(errNoAnswer)
+		return v.giveUp(v.why.noAnswer())
 	}
 }
 
 func (v *vigil) tellWaiting() {
 	if !v.told {
 		v.told = true
-		v.q.c.waiting(Event{Name: v.q.name, Owner: v.w.owner, Holder: v.last.Holder})
+		if v.q.c.events.Waiting == nil && v.q.c.logger == nil {
+			return // most calls: the holder's name is looked up for nobody
+		}
+		holder := v.last.Holder
+		v.q.c.waiting(Event{Ctx: v.w.ctx, Name: v.q.name, Owner: v.w.owner, Holder: holder, HolderName: v.q.c.nameOf(holder)})
 	}
 }

@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"context"
 	"strings"
 	"time"
 )
@@ -21,6 +22,8 @@ type waiter struct {
 	doubt      bool      // a command that would make it the holder was sent and not answered
 	from       *holding  // who has handed the lock over to it
 	prev, next *waiter   // in the queue
+
+	told bool // its hand-over was told; for its call only
 }
 
 // newWaiter reuses the waiters of hand-offs. Those of one Client only: a channel made
@@ -66,26 +69,31 @@ func (w *waiter) poke() {
 
 // request is what a call wants.
 type request struct {
-	owner   string // field in the lock's hash
-	shared  bool   // the owner is ctx's: other calls may have the same one
+	ctx context.Context // the caller's, for what is told of the call
+	identity
+	holdKind
 	lease   time.Duration
-	fixed   bool // never renewed
 	fencing bool
 	limited bool // wait is the limit
 	wait    time.Duration
+	member  bool          // asked for by a MultiLock, which has limits of its own
+	quick   time.Duration // the limit of a single attempt (quick.go); 0: it has none
 	began   time.Time
 }
 
 // single reports whether one attempt is wanted, and no wait.
 func (r *request) single() bool { return r.limited && r.wait <= 0 }
 
-// limit fires at the limit of the wait. Without one, or with a single attempt, it is
-// nil. stop is to be called in any case.
+// limit fires at the limit of the wait. Without one it is nil. stop is to be called in any case.
 func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
-	if !r.limited || r.wait <= 0 {
+	d := r.wait
+	if r.single() {
+		d = r.quick
+	}
+	if !r.limited || d <= 0 {
 		return nil, func() bool { return false }
 	}
-	timer := time.NewTimer(r.wait - time.Since(r.began))
+	timer := time.NewTimer(d - time.Since(r.began))
 	return timer.C, timer.Stop
 }
 

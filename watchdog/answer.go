@@ -8,8 +8,10 @@ import (
 var errNoError = errors.New("watchdog: renewal failed and gave no error")
 
 // giveUp gives up one call that has taken too long and queues its members to be
-// tried again at once: the delay after a failure has been spent waiting. It
-// returns how many there are. The mutex must be held.
+// tried again at once: the delay after a failure has been spent waiting. The call's
+// helper gives its place to another: what hangs, perhaps for ever, must not keep the leases
+// of others from being renewed. giveUp returns how many members there are. The mutex must be
+// held.
 func (w *Watchdog) giveUp(now time.Time) int {
 	n := 0
 	for _, c := range w.inflight {
@@ -17,7 +19,8 @@ func (w *Watchdog) giveUp(now time.Time) int {
 			continue
 		}
 		c.overrun = true
-		w.stuck++
+		w.helpers--
+		w.overdue++
 		for _, m := range c.members {
 			if m.x.call != c {
 				continue // removed, and perhaps added again
@@ -25,7 +28,7 @@ func (w *Watchdog) giveUp(now time.Time) int {
 			n++
 			m.x.call = nil
 			if m.x.renew {
-				w.renewing.set(m.x, w.at(now))
+				w.renewing.set(m.x, w.overdueAt(m.x, now))
 			}
 		}
 	}

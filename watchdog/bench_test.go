@@ -71,7 +71,7 @@ func BenchmarkUpdate(b *testing.B) {
 // scheduled again. ns/op is a period's.
 func BenchmarkPeriod100k(b *testing.B) {
 	const n = 100_000
-	answers := all(watchdog.Renewed, make([]watchdog.Target, 500))
+	answers := all(watchdog.Renewed, make([]watchdog.Target, 8*500))
 	var round sync.WaitGroup // counts down leases that are still to be renewed
 	hs := make([]counted, n)
 	w := watchdog.New(watchdog.Config{

@@ -11,9 +11,15 @@ type Config struct {
 	// Renew asks Redis. It must be set.
 	Renew RenewFunc
 
-	// Batch is how many targets one call of Renew gets at most; 500 if not
-	// positive. 200 to 1000 keep one script under about 3 ms of Redis' time.
+	// Batch is how many targets one call of Renew gets at most while renewals are
+	// in time; 500 if not positive. 200 to 1000 keep one script under about 3 ms of
+	// Redis' time.
 	Batch int
+
+	// Growth is how many batches one call gets at most when renewals are late: more
+	// are due than calls of one batch can renew. 8 if not positive, 1 for no growth, where
+	// Renew takes the longer the more targets it has.
+	Growth int
 
 	// OnFailure is optional. It hears that a number of targets of one call
 	// could not be renewed and will be tried again, and the first error. It is

@@ -9,6 +9,9 @@ import (
 // MaxHelpers is what is promised of maxHelpers, and not taken from it.
 const MaxHelpers = 4
 
+// MaxOverdue is promised of calls that were given up.
+const MaxOverdue = 32
+
 func PassedBy(t, now, wall time.Time) bool { return left(t, now, wall) <= 0 }
 
 // SetWall replaces the wall clock; before the first Add.
@@ -32,6 +35,13 @@ func (w *Watchdog) DueNow() {
 
 // Kick makes the watchdog's goroutine look.
 func (w *Watchdog) Kick() { w.signal() }
+
+// Aside is how many watches have been put aside.
+func (w *Watchdog) Aside() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.renewing.aside.s)
+}
 
 // Queue is the heap of watches, for a test of its own.
 type Queue struct{ queue }

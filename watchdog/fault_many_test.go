@@ -13,8 +13,8 @@ import (
 )
 
 // A hundred thousand locks of one process are renewed on a server: none is missed, it takes
-// the watchdog's goroutine and a helper or more of four, no script has more than a batch in
-// it, and the server has time for others between them.
+// the watchdog's goroutine and a helper or more of four, a call has more than a batch in
+// it only if renewals are late, and the server has time for others between them.
 func TestFault49HundredThousandLocks(t *testing.T) {
 	const locks, batch, lease = 100_000, 500, 5 * time.Minute
 	s := redistest.Start(t)
@@ -73,17 +73,21 @@ func TestFault49HundredThousandLocks(t *testing.T) {
 	}
 	took := time.Since(began)
 	closeNow(t, w)
+	scripts := 0
+	for _, n := range r.sizes {
+		scripts += (n + batch - 1) / batch // as lua.Renew makes of them
+	}
 	slices.Sort(pings)
 	t.Logf("%d renewals in %v, %d scripts; %d PINGs of another client meanwhile: p50 %v, p99 %v; %d goroutines",
-		locks, took, r.calls(), len(pings), pings[len(pings)/2], pings[len(pings)*99/100], most)
+		locks, took, scripts, len(pings), pings[len(pings)/2], pings[len(pings)*99/100], most)
 	if st := w.Stats(); st.Renewals != locks || st.Failures != 0 || st.Losses != 0 {
 		t.Errorf("%+v, %v", st, r.failures)
 	}
 	if most > 1+watchdog.MaxHelpers {
 		t.Errorf("%d goroutines", most)
 	}
-	if n := r.calls(); n < locks/batch || n > locks/batch*11/10 || slices.Max(r.sizes) > batch {
-		t.Errorf("%d scripts, of up to %d locks", n, slices.Max(r.sizes))
+	if scripts < locks/batch || scripts > locks/batch*11/10 || r.largest() > 8*batch {
+		t.Errorf("%d scripts, and calls of up to %d locks", scripts, r.largest())
 	}
 	if len(pings) < 20 { // one script, or one after another, would leave no room for them
 		t.Errorf("%d PINGs in %v", len(pings), took)

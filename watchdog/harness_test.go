@@ -11,12 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const lease = 30 * time.Second
 
@@ -128,6 +127,13 @@ func (r *redis) calls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.asked)
+}
+
+// largest is how many targets the largest call had.
+func (r *redis) largest() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Max(r.sizes)
 }
 
 func (r *redis) start(cfg watchdog.Config) *watchdog.Watchdog {

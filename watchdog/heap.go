@@ -1,6 +1,6 @@
 package watchdog
 
-// The two queues a watch may be in.
+// The two kinds of queues a watch may be in, in one of each. Those of a backlog are of one kind.
 //
 // They are separate, rather than one queue of each watch's next event, because
 // renewals can be held up (all calls hang) and expiries never may: in one

@@ -16,6 +16,7 @@ type call struct {
 	members []member
 	sent    time.Time
 	limit   instant // given up if not back by then
+	room    int     // how many members it may have
 
 	// Guarded by the watchdog's mutex.
 	overrun bool // given up
@@ -32,17 +33,22 @@ type member struct {
 	gen uint64
 }
 
+// answered reports whether Redis has answered at least for one target.
+func (c *call) answered() bool {
+	return slices.ContainsFunc(c.results, func(r Result) bool { return r.Outcome == Renewed || r.Outcome == NotOwner })
+}
+
 // helperAt is when a helper is to be started for the first renewal in the
 // queue. While one is at work it takes whatever comes due, and another is only
 // needed when it falls behind. The mutex must be held.
 func (w *Watchdog) helperAt() instant {
 	switch {
-	case w.helpers == maxHelpers:
+	case w.helpers == maxHelpers || w.overdue == maxOverdue:
 		return never // one that ends wakes the watchdog's goroutine
-	case w.helpers > w.stuck:
-		return w.renewing.first() + w.times.grid
+	case w.helpers > 0:
+		return w.renewing.dueAt() + w.times.grid
 	}
-	return w.renewing.first()
+	return w.renewing.dueAt()
 }
 
 // startHelper starts a helper if one is needed. The mutex must be held.
@@ -57,62 +63,28 @@ func (w *Watchdog) startHelper(now instant) {
 
 // help renews batch after batch until nothing is due.
 func (w *Watchdog) help() {
+	var c *call
 	// Deferred, so that it is counted out even if RenewFunc calls Goexit.
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.helpers--
+		if c != nil && c.overrun {
+			w.overdue--
+		} else {
+			w.helpers--
+		}
 		w.signal()
 		w.left()
 	}()
 	for {
-		c, targets := w.take()
-		if c == nil {
+		var targets []Target
+		if c, targets = w.take(); c == nil {
 			return
 		}
 		if late := w.call(c, targets); late {
 			return // others have taken its place
 		}
 	}
-}
-
-// take makes up a batch of what is due. It is made up only now, so that it has
-// no lease in it that was removed, or ran out, while other batches were under
-// way or the process stood still.
-func (w *Watchdog) take() (*call, []Target) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return nil, nil
-	}
-	now := time.Now()
-	c := &call{sent: now}
-	var targets []Target
-	for len(targets) < w.batch && !w.renewing.empty() && w.renewing.first() <= w.at(now) {
-		x := w.renewing.pop()
-		if w.passed(x.validUntil, now) {
-			continue // the watchdog's goroutine is about to report it
-		}
-		if !x.renewUntil.IsZero() && w.passed(x.renewUntil, now) {
-			continue
-		}
-		if targets == nil {
-			n := min(w.batch, len(w.renewing.s)+1)
-			c.members, targets = make([]member, 0, n), make([]Target, 0, n)
-		}
-		x.call = c
-		x.unanswered.Add(1)
-		c.members = append(c.members, member{x, x.gen})
-		targets = append(targets, x.target)
-	}
-	if targets == nil {
-		return nil, nil
-	}
-	c.limit = w.at(now) + instant(w.times.limit)
-	w.inflight = append(w.inflight, c)
-	w.calls.Add(1)
-	w.wakeBefore(c.limit)
-	return c, targets
 }
 
 // call calls RenewFunc, hands what it returned to the watchdog's goroutine, and
@@ -143,9 +115,7 @@ func (w *Watchdog) returned(c *call, err error) (late bool) {
 	c.received = time.Now() // under the mutex: see work
 	w.inflight = slices.DeleteFunc(w.inflight, func(d *call) bool { return d == c })
 	w.replies = append(w.replies, c)
-	if c.overrun {
-		w.stuck--
-	}
+	w.pace.returned(c.received.Sub(c.sent), w.times.limit, len(c.members) > w.batch, c.answered())
 	w.signal()
 	return c.overrun
 }

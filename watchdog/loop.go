@@ -114,8 +114,11 @@ func (w *Watchdog) expire(now time.Time) {
 func (w *Watchdog) bringForward(x *Watch, now time.Time) {
 	end := w.endOf(x, now)
 	w.expiries.set(x, end)
-	if i := x.pos[byRenewal]; i != 0 {
-		w.renewing.set(x, min(w.renewing.s[i-1].at, w.at(now)+(end-w.at(now))/2))
+	switch {
+	case x.aside:
+		w.renewing.putAside(x, end)
+	case x.pos[byRenewal] != 0:
+		w.renewing.set(x, min(w.renewing.of(x), w.at(now)+(end-w.at(now))/2))
 	}
 }
 

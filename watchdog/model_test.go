@@ -67,6 +67,7 @@ type model struct {
 	answers  []answer
 	calls    int
 	inflight int
+	awaited  map[int]time.Time // when the calls in flight began
 	errs     []string
 	end      chan struct{}
 }
@@ -79,10 +80,18 @@ func (m *model) renew(_ context.Context, targets []watchdog.Target, l time.Durat
 	m.mu.Lock()
 	n := m.calls
 	m.calls++
-	if m.inflight++; m.inflight > watchdog.MaxHelpers {
-		m.errorf("%d calls in flight", m.inflight)
-	}
+	m.inflight++
 	sent := time.Now()
+	m.awaited[n] = sent
+	inTime := 0
+	for _, began := range m.awaited {
+		if sent.Sub(began) < max(l/6, 50*time.Millisecond) {
+			inTime++
+		}
+	}
+	if inTime > watchdog.MaxHelpers || m.inflight > watchdog.MaxHelpers+watchdog.MaxOverdue {
+		m.errorf("%d calls in flight, %d of them in time", m.inflight, inTime)
+	}
 	gens := make([]int, len(targets))
 	for i, t := range targets {
 		s := &m.slots[t.Key[0]-'0']
@@ -115,6 +124,7 @@ func (m *model) renew(_ context.Context, targets []watchdog.Target, l time.Durat
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.inflight--
+	delete(m.awaited, n)
 	now := time.Now()
 	for i, t := range targets {
 		s := &m.slots[t.Key[0]-'0']
@@ -221,7 +231,7 @@ func TestModel(t *testing.T) {
 			return time.Duration(rapid.IntRange(lo, hi).Draw(rt, name)) * time.Millisecond
 		}
 		steps := make([]step, rapid.IntRange(1, 40).Draw(rt, "steps"))
-		m := &model{}
+		m := &model{awaited: make(map[int]time.Time)}
 		for i := range steps {
 			st := step{
 				wait:  ms(0, 9000, "wait") + time.Nanosecond,

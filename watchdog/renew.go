@@ -12,13 +12,15 @@ import (
 // its own to keep.
 //
 // ctx ends when the watchdog gives the call up, after a sixth of the lease, and
-// at Close. RenewFunc may block for longer. But its targets then share one fate:
+// at Close. RenewFunc may block for longer, but after a lease its answer is worth
+// nothing. Its targets then share one fate:
 // where they are spread over several servers, it should return when ctx ends,
 // with what it knows and Failed for the rest, lest one server that is down
 // delays the renewals on all others.
 //
-// It runs on a helper goroutine, and up to four calls may exist at a time. A
-// panic in it counts as Failed for all targets.
+// It runs on a helper goroutine. Up to four calls are under way at a time, besides those
+// whose ctx has ended and of which 32 may exist. A panic in it counts as Failed for all
+// targets.
 type RenewFunc func(ctx context.Context, targets []Target, lease time.Duration) []Result
 
 // Result is what became of one target.

@@ -13,6 +13,8 @@ type instant int64
 const (
 	awake instant = math.MinInt64 // as sleepTill: no need to wake the goroutine
 	never instant = math.MaxInt64
+
+	longAgo instant = 0 // when the watchdog was made, as when something was due
 )
 
 func (w *Watchdog) at(t time.Time) instant { return instant(t.Sub(w.base)) }
@@ -22,9 +24,17 @@ func (w *Watchdog) timeLeft(t, now time.Time) time.Duration { return left(t, now
 func (w *Watchdog) passed(t, now time.Time) bool { return w.timeLeft(t, now) <= 0 }
 
 const (
-	// maxHelpers bounds the calls of RenewFunc that exist at a time, those that
-	// hang included.
+	// maxHelpers bounds the calls of RenewFunc that are under way at a time, those that were
+	// given up excepted.
 	maxHelpers = 4
+
+	// maxOverdue bounds those. A RenewFunc that returns within a lease never comes so far: four
+	// calls are given up in a sixth of the lease.
+	maxOverdue = 8 * maxHelpers
+
+	// maxGrowth is how many batches one call may have when renewals are late, if
+	// Config does not say otherwise.
+	maxGrowth = 8
 
 	// clockCheck is how often the clocks are compared while anything is
 	// watched. After a suspension timers go on where they stood, so that without it
@@ -62,6 +72,20 @@ func timesFor(lease time.Duration) times {
 		grid:   max(instant(lease/30), 1),
 		retry:  lease / 12,
 	}
+}
+
+// tooLate is how near the end of a lease a renewal is taken to be too late: half as much again as a
+// call takes at present, since not all take the same time. It errs at little cost, as it only
+// decides what comes first. A third of the lease is the most: what is renewed when it is due is
+// never too late.
+func (w *Watchdog) tooLate() instant {
+	return min(instant(w.pace.trip()*3/2), w.times.period)
+}
+
+// overdueAt is for when the renewal of x that is to be tried again at once is planned: for when it
+// would have been due, so that in a backlog it does not wait behind leases that end later.
+func (w *Watchdog) overdueAt(x *Watch, t time.Time) instant {
+	return min(w.at(t), w.endOf(x, t)-2*w.times.period)
 }
 
 // minRetry keeps tries apart when a lease is short or nearly over.
@@ -106,10 +130,7 @@ func (w *Watchdog) renewalAt(x *Watch, sent instant, t time.Time) instant {
 // The mutex must be held.
 func (w *Watchdog) wakeFor(x *Watch) {
 	at := w.expiries.s[x.pos[byExpiry]-1].at
-	if i := x.pos[byRenewal]; i != 0 {
-		at = min(at, w.renewing.s[i-1].at)
-	}
-	w.wakeBefore(at)
+	w.wakeBefore(min(at, w.renewing.of(x)))
 }
 
 func (w *Watchdog) wakeBefore(at instant) {

@@ -88,6 +88,7 @@ type Watch struct {
 	pos [2]int32
 
 	renew bool
+	aside bool // in which of the two queues of backlog it is, if it is in one
 
 	// unanswered counts the renewals of this registration, or of the last, that were sent
 	// and that Redis has not answered with one of its two answers. Written with the mutex;

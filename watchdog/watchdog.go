@@ -32,12 +32,13 @@ type Watchdog struct {
 
 	mu        sync.Mutex // guards what follows, and every Watch
 	expiries  queue      // all watches, by validUntil
-	renewing  queue      // those that wait for a renewal, by when it is due
-	inflight  []*call    // calls of renew that have not returned, at most maxHelpers
+	renewing  backlog    // those that wait for a renewal
+	pace      pace       // of the calls
+	inflight  []*call    // calls of renew that have not returned
 	replies   []*call    // calls that have returned and are not applied yet
-	helpers   int        // helper goroutines, at most maxHelpers
-	stuck     int        // how many of them are in a call that was given up
-	running   int        // goroutines: helpers and the watchdog's own
+	helpers   int        // helper goroutines, at most maxHelpers, but for:
+	overdue   int        // those in a call that was given up, at most maxOverdue
+	running   int        // goroutines: all these and the watchdog's own
 	sleepTill instant    // the watchdog's goroutine sleeps until then; never when it is awake
 	started   bool
 	closed    bool
@@ -55,6 +56,9 @@ func New(cfg Config) *Watchdog {
 	if cfg.Batch <= 0 {
 		cfg.Batch = 500
 	}
+	if cfg.Growth <= 0 {
+		cfg.Growth = maxGrowth
+	}
 	w := &Watchdog{
 		lease:     cfg.Lease,
 		renew:     cfg.Renew,
@@ -67,7 +71,8 @@ func New(cfg Config) *Watchdog {
 		done:      make(chan struct{}),
 		gone:      make(chan struct{}),
 		expiries:  queue{which: byExpiry},
-		renewing:  queue{which: byRenewal},
+		renewing:  newBacklog(),
+		pace:      pace{growth: cfg.Growth, most: cfg.Growth},
 		sleepTill: awake,
 	}
 	// Renewals serve every holder and outlive the ctx of any one of them, so

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,7 +156,7 @@ func TestHangingRedisLosesOnTimeWithFourCalls(t *testing.T) {
 			t.Errorf("OnFailure heard %v", r.failures[0])
 		}
 
-		// One lease more: nothing can be sent for it, yet it is lost on time,
+		// One lease more: what is sent for it hangs too. It is lost on time,
 		// and the answers that come at last touch nobody.
 		h := &holder{}
 		s := renewable()
@@ -641,6 +642,47 @@ func TestSlowRedisGetsMoreHelpers(t *testing.T) {
 		if r.most != watchdog.MaxHelpers {
 			t.Fatalf("%d calls at a time, want 4", r.most)
 		}
+		closeNow(t, w)
+	})
+}
+
+// Calls that hang for ever, as many as may be under way, do not keep a lease that is taken later
+// from being renewed; and while 32 hang, no more are sent.
+func TestFault64HungCallsGiveTheirPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		var silent atomic.Bool
+		silent.Store(true)
+		r := &redis{answer: func(_ int, _ context.Context, ts []watchdog.Target) []watchdog.Result {
+			if silent.Load() {
+				<-hang
+			}
+			return all(watchdog.Renewed, ts)
+		}}
+		w := r.start(watchdog.Config{})
+		early := &holder{}
+		w.Add(&early.Watch, target(1), early, renewable())
+		after(lease)
+		silent.Store(false)
+		late := &holder{}
+		w.Add(&late.Watch, target(2), late, renewable())
+		after(time.Hour)
+		late.mustBeHeld(t)
+		if n := late.renewals(); n < 300 {
+			t.Errorf("renewed %d times in an hour", n)
+		}
+		w.Remove(&late.Watch)
+		silent.Store(true)
+		for i := range 20 { // 4 calls hang for each
+			h, s := &holder{}, renewable()
+			w.Add(&h.Watch, target(10+i), h, s)
+			after(lease)
+			h.mustBeLost(t, s.ValidUntil, watchdog.CauseExpired)
+		}
+		if most := watchdog.MaxHelpers + watchdog.MaxOverdue; r.most > most {
+			t.Errorf("%d calls at a time, want at most %d", r.most, most)
+		}
+		close(hang)
 		closeNow(t, w)
 	})
 }

@@ -48,7 +48,7 @@ func serve(ctx context.Context, parent *demo.Parent) (err error) {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, lock.close(ctx))
 	}()

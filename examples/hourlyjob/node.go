@@ -56,7 +56,7 @@ func node(ctx context.Context, parent *demo.Parent) (err error) {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, client.Close(ctx))
 	}()

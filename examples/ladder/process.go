@@ -43,13 +43,13 @@ func (s *stage) three(ctx context.Context) (anna, bert, carl *process, err error
 // warmUp is another lock's key.
 func (s *stage) warmUp() string { return s.key + "-warm-up" }
 
-// redlatch makes the process's Client, which has loaded its scripts.
+// redlatch makes the process's Client, which has loaded its scripts. It logs nothing: losses are the ladder's to tell.
 func (p *process) redlatch(ctx context.Context, opts ...reentrant.Option) (*reentrant.Client, error) {
 	return p.redlatchOn(ctx, p.rdb, opts...)
 }
 
 func (p *process) redlatchOn(ctx context.Context, rdb *redis.Client, opts ...reentrant.Option) (*reentrant.Client, error) {
-	client, err := reentrant.New(rdb, append([]reentrant.Option{reentrant.WithLease(p.stage.t(lease))}, opts...)...)
+	client, err := reentrant.New(rdb, append([]reentrant.Option{reentrant.WithLease(p.stage.t(lease)), reentrant.WithLogger(nil)}, opts...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ type held interface{ Release(context.Context) error }
 
 // release gives a lock of Redlatch back.
 func (p *process) release(ctx context.Context, hold held) error {
-	err := hold.Release(context.WithoutCancel(ctx))
+	err := hold.Release(ctx)
 	if err == nil {
 		p.say("Release", "freed", freed)
 	}

@@ -49,7 +49,8 @@ func newScenario(links []*link, embedded bool, out io.Writer) (*scenario, error)
 func (s *scenario) newLock(name string) (*multilock.MultiLock, error) {
 	var locks []multilock.Locker
 	for _, link := range s.links {
-		client, err := reentrant.New(link.rdb, reentrant.WithLease(lease))
+		// No records: the scenario itself tells of losses.
+		client, err := reentrant.New(link.rdb, reentrant.WithLease(lease), reentrant.WithLogger(nil))
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +125,7 @@ func (s *scenario) majority(ctx context.Context) error {
 	}
 	s.log.line("anna", "context.Cause", "is ErrLost: %v; %d of %d valid, %d needed",
 		errors.Is(context.Cause(work), reentrant.ErrLost), lost.Valid, lost.Of, lost.Need)
-	err := s.hold.Release(context.WithoutCancel(ctx))
+	err := s.hold.Release(ctx)
 	s.log.line("anna", "Release", "is ErrLost: %v", errors.Is(err, reentrant.ErrLost))
 	return s.try(ctx)
 }
@@ -142,7 +143,7 @@ func (s *scenario) comeBack(ctx context.Context) error {
 	}
 	s.hold = hold
 	s.log.line("bert", "Acquire", "he has it, after %s", ms(time.Since(began)))
-	return hold.Release(context.WithoutCancel(ctx))
+	return hold.Release(ctx)
 }
 
 // try has bert ask for the lock, which he must not get.

@@ -31,8 +31,6 @@ func (t *tour) call(ctx context.Context, chain ...string) error {
 
 	err := t.call(ctx, chain[1:]...)
 
-	// Unlock also when ctx has ended; a service would set a limit here.
-	ctx = context.WithoutCancel(ctx)
 	if unlockErr := lock.Unlock(ctx); unlockErr != nil {
 		return errors.Join(countErr, err, unlockErr)
 	}
@@ -64,7 +62,7 @@ func (t *tour) timeout(ctx context.Context) error {
 	began := time.Now()
 	ok, err := t.anna.NewLock(ticket).TryLock(ctx, 500*time.Millisecond, 0)
 	t.log.line("anna", "TryLock 500ms", "got it: %v, error: %v, after %s", ok, err, ms(time.Since(began)))
-	return errors.Join(err, hold.Release(context.WithoutCancel(ctx)))
+	return errors.Join(err, hold.Release(ctx))
 }
 
 // wakeUp shows that a release wakes a waiter of another client.
@@ -83,7 +81,7 @@ func (t *tour) wakeUp(ctx context.Context) error {
 		_ = sleep(ctx, 800*time.Millisecond) // if ctx has ended, release at once
 		t.log.line("bert", "Release", "bert lets go")
 		released = time.Now()
-		done <- hold.Release(context.WithoutCancel(ctx))
+		done <- hold.Release(ctx)
 	}()
 
 	t.log.line("anna", "TryLock 5s", "waiting ...")
@@ -98,7 +96,7 @@ func (t *tour) wakeUp(ctx context.Context) error {
 	}
 	t.log.line("anna", "TryLock 5s", "got it: %v, %s after bert's Release began", ok, ms(got.Sub(released)))
 	t.log.line("anna", "Stats", "WakeUps.Message: %d, the release itself woke anna", t.anna.Stats().WakeUps.Message-before)
-	return lock.Unlock(context.WithoutCancel(ctx))
+	return lock.Unlock(ctx)
 }
 
 // renewal holds a lock for longer than its lease.
@@ -122,7 +120,7 @@ func (t *tour) renewal(ctx context.Context) error {
 			time.Since(began).Seconds(), left.Milliseconds())
 	}
 	renewals := t.carl.Stats().Renewals
-	if err := errors.Join(err, hold.Release(context.WithoutCancel(ctx))); err != nil {
+	if err := errors.Join(err, hold.Release(ctx)); err != nil {
 		return err
 	}
 	t.log.line("carl", "Release", "renewed %d times", renewals)
@@ -141,7 +139,7 @@ func (t *tour) loss(ctx context.Context) error {
 
 	freed, err := t.bert.NewLock(report).ForceUnlock(ctx)
 	if err != nil {
-		return errors.Join(err, hold.Release(context.WithoutCancel(ctx)))
+		return errors.Join(err, hold.Release(ctx))
 	}
 	forced := time.Now()
 	t.log.line("bert", "ForceUnlock", "freed: %v", freed)
@@ -150,11 +148,11 @@ func (t *tour) loss(ctx context.Context) error {
 	t.log.line("carl", "ctx ended", "%s later, at carl's next renewal", ms(time.Since(forced)))
 	var lost *reentrant.LostError
 	if !errors.As(context.Cause(work), &lost) {
-		return errors.Join(context.Cause(work), hold.Release(context.WithoutCancel(ctx)))
+		return errors.Join(context.Cause(work), hold.Release(ctx))
 	}
 	t.log.line("carl", "context.Cause", "is ErrLost: %v; %s", errors.Is(context.Cause(work), reentrant.ErrLost), lost.Reason)
 
-	err = hold.Release(context.WithoutCancel(ctx))
+	err = hold.Release(ctx)
 	t.log.line("carl", "Release", "is ErrLost: %v", errors.Is(err, reentrant.ErrLost))
 	if !errors.Is(err, reentrant.ErrLost) {
 		return fmt.Errorf("the loss went unnoticed: %w", err)

@@ -41,10 +41,11 @@ func newTour(rdb *redis.Client, out io.Writer) (*tour, error) {
 		rdb:    rdb,
 		prefix: "quickstart-" + uuid.NewString()[:8] + ":",
 	}
+	quiet := reentrant.WithLogger(nil) // the tour itself tells of losses
 	var errs [3]error
-	t.anna, errs[0] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix))
-	t.bert, errs[1] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix))
-	t.carl, errs[2] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix), reentrant.WithLease(shortLease))
+	t.anna, errs[0] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix), quiet)
+	t.bert, errs[1] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix), quiet)
+	t.carl, errs[2] = reentrant.New(rdb, reentrant.WithPrefix(t.prefix), quiet, reentrant.WithLease(shortLease))
 	return t, errors.Join(errs[:]...)
 }
 

@@ -23,7 +23,7 @@ func testBytes(t *testing.T, r *rig) {
 	must(t, lock.Unlock(ctx))
 	r.hash(t, "bytes", map[string]string{hold.Owner(): "1"})
 	r.ttl(t, "bytes", longLease)
-	must(t, lock.Unlock(ctx))
+	must(t, hold.Release(ctx))
 	r.hash(t, "bytes", nil)
 
 	r.java.do(t, "lock", "bytes", 42, longLease.Milliseconds())

@@ -48,12 +48,12 @@ type report struct {
 // holder is anna in part 3: she takes the lock, checks that she has it, and is stopped
 // before she writes. The write carries the token of her hold.
 func holder(ctx context.Context, rdb *redis.Client, name string, program line) (err error) {
-	client, err := reentrant.New(rdb, reentrant.WithLease(lease))
+	client, err := reentrant.New(rdb, reentrant.WithLease(lease), reentrant.WithLogger(nil))
 	if err != nil {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		err = errors.Join(err, client.Close(ctx))
 	}()
@@ -62,7 +62,7 @@ func holder(ctx context.Context, rdb *redis.Client, name string, program line) (
 		return err
 	}
 	defer func() {
-		if released := hold.Release(context.WithoutCancel(ctx)); !errors.Is(released, reentrant.ErrLost) {
+		if released := hold.Release(ctx); !errors.Is(released, reentrant.ErrLost) {
 			err = errors.Join(err, released)
 		}
 	}()

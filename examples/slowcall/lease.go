@@ -79,7 +79,7 @@ func (s *scenario) work(ctx context.Context, d *desk, client *reentrant.Client, 
 	s.log.Line(who, how, "has it after %s; at work: %s", demo.MS(time.Since(began)), there)
 	err := demo.Sleep(ctx, slow)
 	d.leave(who)
-	unlocked := lock.Unlock(context.WithoutCancel(ctx))
+	unlocked := lock.Unlock(ctx)
 	switch {
 	case errors.Is(unlocked, reentrant.ErrLost):
 		s.log.Line(who, "Unlock", "is ErrLost: it was over before the call was")

@@ -65,9 +65,10 @@ func play(ctx context.Context, out io.Writer, redisURL string, parts ...func(*sc
 	}
 	defer rdb.Close()
 	s := &scenario{rdb: rdb, log: demo.NewLog(out), name: "order-" + uuid.NewString()[:8]}
+	// No records: the scenario itself tells of the loss.
 	var errs [2]error
-	s.anna, errs[0] = reentrant.New(rdb.Client, reentrant.WithLease(lease))
-	s.bert, errs[1] = reentrant.New(rdb.Client, reentrant.WithLease(lease))
+	s.anna, errs[0] = reentrant.New(rdb.Client, reentrant.WithLease(lease), reentrant.WithLogger(nil))
+	s.bert, errs[1] = reentrant.New(rdb.Client, reentrant.WithLease(lease), reentrant.WithLogger(nil))
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *scenario) comeBack(ctx context.Context, anna stoppable) error {
 	if err != nil {
 		return err
 	}
-	defer hold.Release(context.WithoutCancel(ctx))
+	defer hold.Release(ctx)
 	s.log.Line("bert", "Acquire", "has it after %s, with token %d", demo.MS(time.Since(began)), hold.Token())
 	for _, store := range []store{careless, careful} {
 		if err := store.Write(ctx, s.name, "paid, by bert", hold.Token()); err != nil {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/redlatch/redlatch/internal/chaos"
+	"github.com/redlatch/redlatch/internal/leaktest"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // silent is for go-redis' reports of connections that were refused on purpose.

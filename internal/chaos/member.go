@@ -62,7 +62,7 @@ func newMember(a *arena, n int) *member {
 
 // renew puts a new Client in the place of the present one, and returns that.
 func (m *member) renew(tb testing.TB) (old *reentrant.Client) {
-	client, err := reentrant.New(m.rdb, reentrant.WithLease(lease), reentrant.WithHandoff(m.handoff),
+	client, err := reentrant.New(m.rdb, reentrant.WithLease(lease), reentrant.WithLogger(nil), reentrant.WithHandoff(m.handoff),
 		reentrant.WithEvents(reentrant.Events{Renewed: m.renewed}))
 	if err != nil {
 		tb.Fatal(err)

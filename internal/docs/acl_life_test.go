@@ -67,6 +67,10 @@ func (l *aclLife) live(ctx context.Context) {
 			l.must("unlock of a forced lock", fmt.Errorf("got %v", err))
 		}
 	}
+	kept, err := l.a.NewLock(l.name + "-after").Acquire(me)
+	if l.must("acquire", err) {
+		l.must("release after", kept.ReleaseAfter(me, 100*time.Millisecond))
+	}
 	fenced, err := l.a.NewLock(l.name+"-fenced", reentrant.WithFencing()).Acquire(me)
 	if l.fencing = err; err == nil {
 		l.must("release", fenced.Release(me))

@@ -72,6 +72,17 @@ func TestPermissions(t *testing.T) {
 		if _, err := member.Servers(ctx); err != nil {
 			t.Error(err)
 		}
+		named := aclClient(t, server.Client(t, login(userOfRules)), reentrant.WithClientName("billing"))
+		if _, optional := (&aclLife{b: named}).check(ctx); len(optional) != 1 || optional["~redlatch_client:{lock:*"] == "" {
+			t.Errorf("Check of a Client with a name: %v", optional)
+		}
+		readRules(t, "name").make(t, userOfRules, "", server)
+		if warnings, err := named.Check(ctx); err != nil || len(warnings) > 0 {
+			t.Errorf("Check: %v, %v", warnings, err)
+		}
+		if _, err := life.a.Inspect(ctx, life.name); err != nil {
+			t.Error(err)
+		}
 		if warnings, err := life.a.Check(ctx, life.a.NewLock("x", reentrant.WithFencing())); err != nil || len(warnings) > 0 {
 			t.Errorf("Check: %v, %v", warnings, err)
 		}

@@ -20,6 +20,7 @@ const (
 	delay
 	duplicate
 	holdRequest
+	stallRequest
 )
 
 var (
@@ -51,6 +52,11 @@ var (
 	// [RuleHandle.Release] has the server execute it on a connection of its own:
 	// a request that arrives long after its client gave up.
 	HoldRequest = Action{kind: holdRequest}
+
+	// StallRequest is a Delay of unknown length: the request, and the ones behind it
+	// on its connection, wait for [RuleHandle.Resume]. A step that a test has to act in
+	// lasts until the test has acted, however slow its machine is.
+	StallRequest = Action{kind: stallRequest}
 )
 
 // Delay sends the request on after d, and the ones behind it on its connection

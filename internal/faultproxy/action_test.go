@@ -106,6 +106,39 @@ func TestDelayTakesItsTime(t *testing.T) {
 	}
 }
 
+// A request that is stalled, and the one behind it, go on when the test says so, and not
+// before; later ones are not stopped.
+func TestStallRequest(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	rdb := r.client(t, noRetry, func(o *redis.Options) { o.ReadTimeout = time.Minute })
+	h := r.proxy.Add(faultproxy.Rule{Match: faultproxy.Named("INCR"), Action: faultproxy.StallRequest})
+	done := make(chan []redis.Cmder, 1)
+	go func() {
+		cmds, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.Incr(t.Context(), "n")
+			p.Get(t.Context(), "n")
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- cmds
+	}()
+	redistest.Eventually(t, 20*time.Second, "the request is stalled", func() bool { return h.Hits() == 1 })
+	if n, err := r.Admin().Exists(t.Context(), "n").Result(); n != 0 || err != nil {
+		t.Fatalf("EXISTS = %d, %v before Resume", n, err)
+	}
+	h.Resume()
+	if cmds := <-done; cmds[0].(*redis.IntCmd).Val() != 1 || cmds[1].(*redis.StringCmd).Val() != "1" {
+		t.Fatalf("answered %v", cmds)
+	}
+	h.Resume()
+	if n, err := rdb.Incr(t.Context(), "n").Result(); n != 2 || err != nil {
+		t.Fatalf("INCR = %d, %v after Resume", n, err)
+	}
+}
+
 // The client gives up; its request is executed when the test says so.
 func TestHoldRequest(t *testing.T) {
 	t.Parallel()

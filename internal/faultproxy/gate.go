@@ -30,6 +30,19 @@ func (p *Proxy) Blackhole(up, down bool, class Class) {
 	})
 }
 
+// Forget stops the bytes of the connections of a class that are open now, in both
+// directions and for good: Heal does not help them. Connections to come are none of them. So
+// does a firewall or NAT that has lost its table.
+func (p *Proxy) Forget(class Class) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.sessions {
+		if class == Any || class == s.class() {
+			s.forgotten.Store(true)
+		}
+	}
+}
+
 // Heal ends every Blackhole. What was stopped moves on.
 func (p *Proxy) Heal() {
 	p.gates.set(func(shut *[directions][PubSub + 1]bool) {
@@ -50,7 +63,7 @@ func (g *gates) set(change func(shut *[directions][PubSub + 1]bool)) {
 func (g *gates) wait(d direction, s *session) bool {
 	for {
 		g.mu.Lock()
-		shut := g.shut[d][Any] || g.shut[d][s.class()]
+		shut := g.shut[d][Any] || g.shut[d][s.class()] || s.forgotten.Load()
 		changed := g.changed
 		g.mu.Unlock()
 		if !shut {

@@ -3,6 +3,7 @@ package faultproxy
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Class tells connections that carry commands from those that subscribe.
@@ -47,6 +48,9 @@ type RuleHandle struct {
 	rule  Rule
 	chaos *chaos // nil unless the action is drawn for each request
 
+	resumed    chan struct{} // closed by Resume
+	resumeOnce sync.Once
+
 	// Guarded by p.mu.
 	seen int // requests picked
 	hits int // requests acted on
@@ -58,7 +62,7 @@ type RuleHandle struct {
 func (p *Proxy) Add(r Rule) *RuleHandle { return p.add(r, nil) }
 
 func (p *Proxy) add(r Rule, c *chaos) *RuleHandle {
-	h := &RuleHandle{p: p, rule: r, chaos: c}
+	h := &RuleHandle{p: p, rule: r, chaos: c, resumed: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, h)
@@ -79,6 +83,10 @@ func (h *RuleHandle) Remove() {
 	defer h.p.mu.Unlock()
 	h.p.rules = slices.DeleteFunc(h.p.rules, func(r *RuleHandle) bool { return r == h })
 }
+
+// Resume sends on what [StallRequest] has stopped, and stops nothing more. It may be called
+// again.
+func (h *RuleHandle) Resume() { h.resumeOnce.Do(func() { close(h.resumed) }) }
 
 // decide counts a request and finds what is to be done with it.
 func (p *Proxy) decide(class Class, args []string) (Action, *RuleHandle) {

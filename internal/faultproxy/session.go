@@ -17,6 +17,7 @@ type session struct {
 	client *net.TCPConn
 
 	subscribed atomic.Bool // set by up, before the request that subscribes is forwarded
+	forgotten  atomic.Bool // set by Forget
 
 	done      chan struct{} // closed by close
 	closeOnce sync.Once
@@ -113,6 +114,16 @@ func (s *session) pause(d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// stall returns false if the session was closed before it may go on.
+func (s *session) stall(resumed <-chan struct{}) bool {
+	select {
+	case <-resumed:
 		return true
 	case <-s.done:
 		return false

@@ -51,6 +51,10 @@ func (s *session) request(req frame) bool {
 		if !s.pause(action.delay) {
 			return false
 		}
+	case stallRequest:
+		if !s.stall(rule.resumed) {
+			return false
+		}
 	case duplicate:
 		return s.forward(req, keep) && s.forward(req, deliverKept)
 	}

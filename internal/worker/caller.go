@@ -39,9 +39,15 @@ func serve(text string) error {
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		return err
 	}
+	for range spec.Busy { // until the process ends
+		go func() {
+			for n := 0; ; n++ {
+			}
+		}()
+	}
 	rdb := redis.NewClient(&redis.Options{Addr: spec.Redis})
 	defer rdb.Close()
-	client, err := reentrant.New(rdb, reentrant.WithLease(spec.Lease))
+	client, err := reentrant.New(rdb, reentrant.WithLease(spec.Lease), reentrant.WithLogger(nil))
 	if err != nil {
 		return err
 	}
@@ -59,9 +65,12 @@ func serve(text string) error {
 		} else if err != nil {
 			return err
 		}
-		began := time.Now()
+		began, valid := time.Now(), c.valid()
 		r := c.do(s)
-		r.Took = time.Since(began)
+		r.Took, r.Began, r.Valid = time.Since(began), began, valid
+		if s.Verb == Lock {
+			r.Valid = c.valid()
+		}
 		if err := reports.Encode(r); err != nil {
 			return err
 		}
@@ -76,6 +85,14 @@ type caller struct {
 
 	hold *reentrant.Hold  // the last one, released or not
 	read register.Reading // the last one
+}
+
+// valid is until when the hold may be trusted; zero if there was none.
+func (c *caller) valid() (until time.Time) {
+	if c.hold != nil {
+		until = c.hold.ValidUntil()
+	}
+	return until
 }
 
 func (c *caller) do(s Step) (r Report) {

@@ -15,6 +15,7 @@ type Spec struct {
 	Register string        // URL of a register.Server; may be empty if nothing is to be read
 	Lock     string        // name; it has fencing
 	Lease    time.Duration // which the watchdog renews
+	Busy     int           // goroutines that compute without pause; if there are any, they and the worker have one thread
 }
 
 // Verb is what a worker is to do.
@@ -43,6 +44,10 @@ type Report struct {
 	Err  string   // empty if there was none
 	Is   []string // the names of the errors that it is, of those in sentinels
 	Took time.Duration
+
+	// On this machine's wall clock, which all processes share: when the step began, and how
+	// long the hold was valid then, or, of a Lock, when it was granted.
+	Began, Valid time.Time
 
 	Token   int64  // of the hold
 	Trusted bool   // neither its ctx has ended nor has ValidUntil passed

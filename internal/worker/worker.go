@@ -36,6 +36,9 @@ func Start(t testing.TB, spec Spec) *Worker {
 	w := &Worker{t: t, reports: make(chan Report, 1)}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	if spec.Busy > 0 {
+		cmd.Env = append(cmd.Env, "GOMAXPROCS=1")
+	}
 	cmd.Stderr = &w.complain
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/internal/register"
 	"github.com/redlatch/redlatch/internal/worker"
@@ -13,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Main()
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // A worker does its steps in order, says what came of them, does nothing while it is

@@ -3,7 +3,6 @@
 package bench
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/benchmarks/internal/server"
 )
 
-// Cell is one workload with one peer in one round. Times are in nanoseconds in JSON.
+// Cell is one window: one workload with one peer in one round. Times are in nanoseconds in JSON.
 type Cell struct {
 	Workload     string
 	Peer         string
@@ -29,19 +28,17 @@ type Cell struct {
 	Least, Most  int                // acquisitions of the goroutines served least and most
 	Ping         time.Duration      // hand-off: p50 of a round trip just before, one after the other
 	RestedPing   time.Duration      // hand-off: the same, after pauses
-}
 
-// ErrTwoHolders means that a lock was held by two at the same time.
-var ErrTwoHolders = errors.New("two holders of one lock at the same time")
+	waits []time.Duration // sorted
+}
 
 // sum makes a cell of the recordings of its processes.
 func sum(recs []load.Recording, win load.Window, counts server.Commands) Cell {
-	c := Cell{Seconds: win.Length().Seconds(), ByCommand: make(map[string]float64)}
+	c := Cell{Seconds: win.Length().Seconds(), Acquisitions: load.Acquired(recs), ByCommand: make(map[string]float64)}
 	var waits []time.Duration
 	var shares []int
 	for _, rec := range recs {
 		for _, g := range rec.Goroutines {
-			c.Acquisitions += g.Acquired
 			shares = append(shares, g.Acquired)
 			waits = append(waits, g.Waits...)
 		}
@@ -61,6 +58,7 @@ func sum(recs []load.Recording, win load.Window, counts server.Commands) Cell {
 
 func (c *Cell) setWaits(waits []time.Duration) {
 	slices.Sort(waits)
+	c.waits = waits
 	c.P50, c.P99, c.Max = percentile(waits, 0.5), percentile(waits, 0.99), percentile(waits, 1)
 }
 
@@ -79,11 +77,4 @@ func handoffs(recs []load.Recording, win load.Window) (times []time.Duration) {
 		}
 	}
 	return times
-}
-
-func violations(recs []load.Recording) (n int) {
-	for _, rec := range recs {
-		n += rec.Violations
-	}
-	return n
 }

@@ -18,7 +18,7 @@ func (r *runner) churn(ctx context.Context, w Workload, size int) ([]sample, err
 	}
 	redlatch, _ := peer.Find("redlatch")
 	spec := r.spec(w, redlatch)
-	spec.Locks, spec.Rest, spec.Stay = size, r.cfg.Rest, true
+	spec.Locks, spec.Rest = size, r.cfg.Rest
 	tally, remove, err := newTally(spec, size)
 	if err != nil {
 		return nil, err

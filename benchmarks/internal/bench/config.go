@@ -7,10 +7,13 @@ import (
 
 // Config says what is run and for how long.
 type Config struct {
-	For     time.Duration  // each workload with each peer in each round
-	Warm    time.Duration  // before that, each time
-	WarmJVM time.Duration  // before the first round of a workload
-	Rounds  int            // peers take turns, round by round
+	Slice   time.Duration  // of which each peer has one in each sweep
+	Lead    time.Duration  // work before each slice that does not count
+	Sweeps  int            // of slices; for each workload
+	For     time.Duration  // each window, for what a slice is too short for
+	Warm    time.Duration  // work before each window
+	WarmJVM time.Duration  // before the first of a workload
+	Rounds  int            // of windows; peers take turns, round by round
 	Only    *regexp.Regexp `json:"-"` // workloads, nil for all
 	Peers   []string       // nil for all
 	Locks   int            // held at once, in many-held

@@ -1,6 +1,9 @@
 package bench
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestPercentile(t *testing.T) {
 	hundred := make([]int, 100)
@@ -41,5 +44,32 @@ func TestGoals(t *testing.T) {
 	}
 	if o := got[2]; o.Met || o.Missed {
 		t.Errorf("%+v", o)
+	}
+}
+
+// The figures of the slices are far from those of the windows, where they must not come from.
+func TestSlicesCountForThroughput(t *testing.T) {
+	section := func(peer string, rival bool, paces ...float64) Row {
+		row := rowOf(peer, rival, []Cell{{PerSecond: 5, waits: []time.Duration{1, 2}}, {PerSecond: 5, waits: []time.Duration{9}}})
+		row.pace([]Pace{{Peer: "other"}, {Peer: peer, PerSecond: paces}})
+		return row
+	}
+	rows := []Row{
+		section("redlatch", false, 200, 20, 200, 200, 2000, 200),
+		section("peer", true, 100, 10, 100, 100, 1000, 100),
+	}
+	compare(rows)
+	if r := rows[0]; r.PerSecond != 200 || r.ToFastest != 2 || r.Spread.Lo != 2 || r.Spread.Hi != 2 || r.Spread.Pairs != 6 {
+		t.Errorf("%+v, want twice as fast in each sweep", r)
+	}
+	if r := rows[0]; r.P50 != 2 || r.Max != 9 {
+		t.Errorf("p50 %v and max %v, want those of the waits of all rounds: 2ns, 9ns", r.P50, r.Max)
+	}
+	if o := judge([]Goal{faster("redlatch", 1.9, bestPeer)}, rows)[0]; !o.Met || o.Value != 2 || o.Spread.Pairs != 6 {
+		t.Errorf("%+v", o)
+	}
+	without := []Row{rowOf("redlatch", false, []Cell{{PerSecond: 30}}), rowOf("peer", true, []Cell{{PerSecond: 10}})}
+	if compare(without); without[0].ToFastest != 3 || without[0].Spread.Known() {
+		t.Errorf("without slices: %+v, want the ratio of the windows and no interval", without[0])
 	}
 }

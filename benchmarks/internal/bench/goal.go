@@ -1,6 +1,10 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/paired"
+)
 
 // Goal is a ratio that Redlatch is to reach in a workload.
 type Goal struct {
@@ -8,14 +12,15 @@ type Goal struct {
 	What    string
 	AtLeast float64 // or, when 0,
 	AtMost  float64
-	value   func(Row, []Row) (value float64, than string, ok bool)
+	value   func(Row, []Row) (o Outcome, ok bool) // Value, Than and Spread of the outcome
 }
 
 // Outcome is a goal with the figure that was reached.
 type Outcome struct {
 	Goal   string
 	Value  float64
-	Than   string `json:",omitempty"` // the peer it is compared with
+	Than   string       `json:",omitempty"` // the peer it is compared with
+	Spread paired.Ratio // of slices, if Pairs is not 0
 	Met    bool
 	Missed bool // neither: it was not measured
 }
@@ -29,12 +34,14 @@ func faster(of string, factor float64, than string) Goal {
 	if than == bestPeer {
 		g.What = "acquisitions/s as multiple of the fastest peer's"
 	}
-	g.value = func(row Row, rows []Row) (float64, string, bool) {
+	g.value = func(row Row, rows []Row) (o Outcome, _ bool) {
 		other, ok := find(rows, than)
 		if than == bestPeer {
 			other, ok = fastest(rows)
 		}
-		return row.PerSecond / other.PerSecond, other.Peer, ok && other.PerSecond > 0
+		o.Than = other.Peer
+		o.Value, o.Spread = row.than(other)
+		return o, ok && other.PerSecond > 0
 	}
 	return g
 }
@@ -42,25 +49,25 @@ func faster(of string, factor float64, than string) Goal {
 // sooner compares the 99th percentile of the wait with that of the fastest peer.
 func sooner(of string, factor float64) Goal {
 	return Goal{Of: of, What: "p99 of the wait as share of the fastest peer's", AtMost: factor,
-		value: func(row Row, rows []Row) (float64, string, bool) {
+		value: func(row Row, rows []Row) (Outcome, bool) {
 			other, ok := fastest(rows)
-			return float64(row.P99) / float64(other.P99), other.Peer, ok && other.P99 > 0
+			return Outcome{Value: float64(row.P99) / float64(other.P99), Than: other.Peer}, ok && other.P99 > 0
 		}}
 }
 
 func scripts(of string, most float64) Goal {
 	return Goal{Of: of, What: "EVALSHA per acquisition", AtMost: most,
-		value: func(row Row, _ []Row) (float64, string, bool) { return row.Scripts, "", row.PerSecond > 0 }}
+		value: func(row Row, _ []Row) (Outcome, bool) { return Outcome{Value: row.Scripts}, row.PerSecond > 0 }}
 }
 
 func pings(of string, most float64) Goal {
 	return Goal{Of: of, What: "p50 in round trips of PING, one after the other", AtMost: most,
-		value: func(row Row, _ []Row) (float64, string, bool) { return row.Pings, "", row.Pings > 0 }}
+		value: func(row Row, _ []Row) (Outcome, bool) { return Outcome{Value: row.Pings}, row.Pings > 0 }}
 }
 
 func restedPings(of string, most float64) Goal {
 	return Goal{Of: of, What: "p50 in round trips of PING after a pause", AtMost: most,
-		value: func(row Row, _ []Row) (float64, string, bool) { return row.Rested, "", row.Rested > 0 }}
+		value: func(row Row, _ []Row) (Outcome, bool) { return Outcome{Value: row.Rested}, row.Rested > 0 }}
 }
 
 // judge compares the goals of a workload with its rows.
@@ -71,16 +78,17 @@ func judge(goals []Goal, rows []Row) []Outcome {
 		if g.AtLeast == 0 {
 			limit, bound = "at most", g.AtMost
 		}
-		o := Outcome{Goal: fmt.Sprintf("%s: %s, %s %.3g", g.Of, g.What, limit, bound)}
+		var o Outcome
 		if row, measured := find(rows, g.Of); measured {
 			var ok bool
-			if o.Value, o.Than, ok = g.value(row, rows); ok {
+			if o, ok = g.value(row, rows); ok {
 				o.Met = g.AtLeast > 0 && o.Value >= g.AtLeast || g.AtLeast == 0 && o.Value <= g.AtMost
 				o.Missed = !o.Met
 			} else {
 				o.Value = 0 // it may be infinite
 			}
 		}
+		o.Goal = fmt.Sprintf("%s: %s, %s %.3g", g.Of, g.What, limit, bound)
 		outcomes = append(outcomes, o)
 	}
 	return outcomes

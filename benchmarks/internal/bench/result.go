@@ -21,7 +21,14 @@ type Section struct {
 	Title    string
 	Rows     []Row
 	Outcomes []Outcome
-	Cells    []Cell
+	Paces    []Pace `json:",omitempty"` // of the slices; none where a slice is too short for the work
+	Cells    []Cell // of the windows
+}
+
+// Pace is what came of a peer's slices, one in each sweep.
+type Pace struct {
+	Peer      string
+	PerSecond []float64
 }
 
 // Scaling is one workload at a tenth of its size and in full, to show what grows

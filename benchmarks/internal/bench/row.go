@@ -1,9 +1,15 @@
 package bench
 
-import "time"
+import (
+	"slices"
+	"time"
 
-// Row is one peer in one workload: the median of the rounds, figure by figure, and
-// the ratio to the fastest of the other libraries.
+	"github.com/redlatch/redlatch/benchmarks/internal/paired"
+)
+
+// Row is one peer in one workload: the median of the rounds, figure by figure, but P50,
+// P99 and Max are those of the waits of all rounds together. Where there are slices, PerSecond is their median, and ToFastest that of the ratios to the
+// slices of the same sweeps of the fastest of the other libraries.
 type Row struct {
 	Peer      string
 	Rival     bool // neither Redlatch nor a bare script
@@ -19,16 +25,23 @@ type Row struct {
 	Pings     float64 // hand-off: p50 in round trips of PING, one after the other
 	Rested    float64 // hand-off: p50 in round trips of PING after a pause
 	ToFastest float64 // acquisitions/s as multiple of the fastest rival's; 0 without one
+	Spread    paired.Ratio
+	paces     []float64
 }
 
 func rowOf(peer string, rival bool, cells []Cell) Row {
+	var waits []time.Duration
+	for _, c := range cells {
+		waits = append(waits, c.waits...)
+	}
+	slices.Sort(waits)
 	return Row{
 		Peer:      peer,
 		Rival:     rival,
 		PerSecond: over(cells, func(c Cell) float64 { return c.PerSecond }),
-		P50:       over(cells, func(c Cell) time.Duration { return c.P50 }),
-		P99:       over(cells, func(c Cell) time.Duration { return c.P99 }),
-		Max:       over(cells, func(c Cell) time.Duration { return c.Max }),
+		P50:       percentile(waits, 0.5),
+		P99:       percentile(waits, 0.99),
+		Max:       percentile(waits, 1),
 		Scripts:   over(cells, func(c Cell) float64 { return c.Scripts }),
 		Commands:  over(cells, func(c Cell) float64 { return c.Commands }),
 		Evenness:  over(cells, func(c Cell) float64 { return c.Evenness }),
@@ -55,6 +68,25 @@ func times(d, of time.Duration) float64 {
 	return float64(d) / float64(of)
 }
 
+// pace has the slices count for the throughput of a row, if there are any.
+func (r *Row) pace(paces []Pace) {
+	i := slices.IndexFunc(paces, func(p Pace) bool { return p.Peer == r.Peer })
+	if i < 0 || len(paces[i].PerSecond) == 0 {
+		return
+	}
+	r.paces = paces[i].PerSecond
+	r.PerSecond = median(r.paces)
+}
+
+// than is a row's throughput as multiple of another's: of the slices, if there are any,
+// or else of the windows, which are too few for a spread.
+func (r Row) than(other Row) (float64, paired.Ratio) {
+	if ratio := paired.Of(r.paces, other.paces); ratio.Pairs > 0 {
+		return ratio.Median, ratio
+	}
+	return r.PerSecond / other.PerSecond, paired.Ratio{}
+}
+
 // compare fills in the ratios of a workload's rows.
 func compare(rows []Row) {
 	best, ok := fastest(rows)
@@ -62,6 +94,6 @@ func compare(rows []Row) {
 		return
 	}
 	for i := range rows {
-		rows[i].ToFastest = rows[i].PerSecond / best.PerSecond
+		rows[i].ToFastest, rows[i].Spread = rows[i].than(best)
 	}
 }

@@ -108,6 +108,7 @@ func (r *runner) participants(w Workload) (peers []peer.Peer) {
 		switch {
 		case w.measure != nil && p.Name != "redlatch":
 		case p.Special && !slices.Contains(w.Also, p.Name):
+		case w.Traffic > 0 && !p.Ours:
 		default:
 			peers = append(peers, p)
 		}
@@ -115,20 +116,21 @@ func (r *runner) participants(w Workload) (peers []peer.Peer) {
 	return peers
 }
 
-// steps is how many cells a workload has.
+// steps is how many windows a workload has, and one for all of its slices.
 func (r *runner) steps(w Workload) int {
 	n := len(r.participants(w)) * r.rounds(w)
 	if w.measure != nil {
-		n *= len(sizes(w, r.cfg))
+		return n * len(sizes(w, r.cfg))
 	}
-	return n
+	return n + 1
 }
 
+// rounds is how many windows each peer has.
 func (r *runner) rounds(w Workload) int {
 	if w.Once {
 		return 1
 	}
-	return r.cfg.Rounds
+	return r.cfg.Rounds * max(1, w.Split)
 }
 
 func (r *runner) step(what string) {
@@ -145,7 +147,7 @@ func (r *runner) spec(w Workload, p peer.Peer) load.Spec {
 	return load.Spec{
 		Kind: w.Kind, Peer: p.Name, Addr: r.srv.Addr, Unchecked: p.Unsafe,
 		Name:       fmt.Sprintf("benchmark:%s:%d", w.Name, r.cells),
-		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, Hold: w.Hold,
+		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, Hold: w.Hold, Traffic: w.Traffic,
 		Words: filepath.Join(r.dir, fmt.Sprint(r.cells)),
 	}
 }

@@ -5,113 +5,113 @@ package bench
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/clock"
 	"github.com/redlatch/redlatch/benchmarks/internal/load"
-	"github.com/redlatch/redlatch/benchmarks/internal/peer"
-	"github.com/redlatch/redlatch/benchmarks/internal/redisson"
+	"github.com/redlatch/redlatch/benchmarks/internal/paired"
 	"github.com/redlatch/redlatch/benchmarks/internal/server"
-	"github.com/redlatch/redlatch/benchmarks/internal/shared"
 )
 
-// section runs one workload: in each round all peers, one after the other, so that
-// what slows the machine down for a while hits all alike. The order moves on by one
-// each round.
-func (r *runner) section(ctx context.Context, w Workload) (Section, error) {
-	s := Section{Name: w.Name, Title: w.Title}
-	peers := r.participants(w)
-	var fleet *redisson.Fleet
+// section runs one workload. The processes of all peers are up from its beginning to its
+// end, and only one peer works at a time: in turns of long windows first, for the waits
+// and what is told beside them, then in turns of slices, for the throughput.
+func (r *runner) section(ctx context.Context, w Workload) (s Section, err error) {
+	s = Section{Name: w.Name, Title: w.Title}
+	if err := r.srv.Clear(ctx); err != nil {
+		return s, err
+	}
+	var all []*contender
 	defer func() {
-		if fleet != nil {
-			fleet.Stop()
+		for _, c := range all {
+			c.stop()
 		}
 	}()
-	for round := range r.cfg.Rounds {
-		for i := range peers {
-			p := peers[(i+round)%len(peers)]
-			r.step(fmt.Sprintf("%s: %s", w.Name, p.Name))
-			if p.Open == nil && fleet == nil {
-				var err error
-				if fleet, err = r.startFleet(w); err != nil {
-					return s, err
-				}
-			}
-			cell, err := r.cell(ctx, w, p, fleet)
+	for _, p := range r.participants(w) {
+		c, err := r.enter(w, p)
+		if err != nil {
+			return s, fmt.Errorf("%s: %s: %w", w.Name, p.Name, err)
+		}
+		all = append(all, c)
+	}
+	if err := r.windows(ctx, w, all, &s); err != nil {
+		return s, err
+	}
+	r.step(w.Name + ": slices")
+	if !w.Unsliced {
+		if err := r.slices(ctx, w, all, &s); err != nil {
+			return s, err
+		}
+	}
+	r.rows(w, all, &s)
+	return s, nil
+}
+
+// windows measures each peer once in each round. The order moves on by one each round.
+func (r *runner) windows(ctx context.Context, w Workload, all []*contender, s *Section) error {
+	for round := range r.rounds(w) {
+		for i := range all {
+			c := all[(i+round)%len(all)]
+			r.step(fmt.Sprintf("%s: %s", w.Name, c.peer.Name))
+			cell, err := r.cell(ctx, w, c)
 			if err != nil {
-				return s, fmt.Errorf("%s: %s: %w", w.Name, p.Name, err)
+				return fmt.Errorf("%s: %s: %w", w.Name, c.peer.Name, err)
 			}
-			cell.Workload, cell.Peer, cell.Round = w.Name, p.Name, round+1
+			cell.Workload, cell.Peer, cell.Round = w.Name, c.peer.Name, round+1
 			s.Cells = append(s.Cells, cell)
 		}
 	}
-	for _, p := range peers {
-		of := slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Peer != p.Name })
-		s.Rows = append(s.Rows, rowOf(p.Name, !p.Ours && !p.Special, of))
+	return nil
+}
+
+// slices has each peer work for a moment, sweep by sweep.
+func (r *runner) slices(ctx context.Context, w Workload, all []*contender, s *Section) error {
+	for _, c := range all {
+		s.Paces = append(s.Paces, Pace{Peer: c.peer.Name})
+	}
+	for sweep := range r.cfg.Sweeps {
+		for _, i := range paired.Order(len(all), sweep) {
+			start := clock.Now().Add(r.cfg.Lead)
+			win := load.Window{Start: start, End: start.Add(r.cfg.Slice), Brief: true}
+			recs, err := all[i].work(win, func() error { return ctx.Err() })
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", w.Name, all[i].peer.Name, err)
+			}
+			pace := float64(load.Acquired(recs)) / win.Length().Seconds()
+			s.Paces[i].PerSecond = append(s.Paces[i].PerSecond, pace)
+		}
+	}
+	return nil
+}
+
+// rows sums up.
+func (r *runner) rows(w Workload, all []*contender, s *Section) {
+	for _, c := range all {
+		of := slices.DeleteFunc(slices.Clone(s.Cells), func(cell Cell) bool { return cell.Peer != c.peer.Name })
+		row := rowOf(c.peer.Name, !c.peer.Ours && !c.peer.Special, of)
+		row.pace(s.Paces)
+		s.Rows = append(s.Rows, row)
 	}
 	if w.Kind == load.Turns { // the pace of a ping-pong is set here, not by the peer
 		compare(s.Rows)
 	}
 	s.Outcomes = judge(w.Goals, s.Rows)
-	return s, nil
 }
 
-func (r *runner) startFleet(w Workload) (*redisson.Fleet, error) {
-	fleet, err := redisson.Start(r.cfg.Jar, r.srv.Addr, w.Processes)
-	if err != nil {
-		return nil, err
-	}
-	if err := fleet.Warm(r.spec(w, peer.Redisson), r.cfg.WarmJVM); err != nil {
-		fleet.Stop()
-		return nil, err
-	}
-	return fleet, nil
-}
-
-// team is the processes of a cell, of whichever language.
-type team interface {
-	Begin(load.Window) error
-	Results(load.Window) ([]load.Recording, error)
-}
-
-// cell measures one peer once.
-func (r *runner) cell(ctx context.Context, w Workload, p peer.Peer, fleet *redisson.Fleet) (cell Cell, err error) {
-	if err := r.srv.Clear(ctx); err != nil {
-		return cell, err
-	}
-	spec := r.spec(w, p)
-	if err := shared.Create(spec.Words, words(w)); err != nil {
-		return cell, err
-	}
-	defer os.Remove(spec.Words)
-	var processes team
-	if p.Open == nil {
-		processes = fleet.Team(spec)
-	} else if group, err := load.Start(spec, w.Processes); err != nil {
-		return cell, err
-	} else {
-		defer group.Stop()
-		processes = group
-	}
+// cell measures one peer in one window.
+func (r *runner) cell(ctx context.Context, w Workload, c *contender) (cell Cell, err error) {
 	hot, rested, err := r.pings(ctx, w)
 	if err != nil {
 		return cell, err
 	}
 	start := clock.Now().Add(r.cfg.Warm)
-	win := load.Window{Start: start, End: start.Add(r.cfg.For)}
-	if err := processes.Begin(win); err != nil {
-		return cell, err
-	}
-	counts, err := r.count(ctx, win)
-	if err != nil {
-		return cell, err
-	}
-	recs, err := processes.Results(win)
-	if n := violations(recs); n > 0 {
-		return cell, fmt.Errorf("%w: %d times", ErrTwoHolders, n)
-	}
+	win := load.Window{Start: start, End: start.Add(r.cfg.For / time.Duration(max(1, w.Split)))}
+	var counts server.Commands
+	recs, err := c.work(win, func() (err error) {
+		counts, err = r.count(ctx, win)
+		return err
+	})
 	if err != nil {
 		return cell, err
 	}
@@ -123,9 +123,6 @@ func (r *runner) cell(ctx context.Context, w Workload, p peer.Peer, fleet *redis
 	return cell, nil
 }
 
-// words is how many a workload needs: one for each lock, or those of a ping-pong.
-func words(w Workload) int { return max(4, w.Processes*w.Goroutines) }
-
 // pings are the median round trips of PING, on the server the cell will use, where
 // the hand-off is to be compared with them. One after the other they find all awake;
 // a hand-off finds both processes and the server at rest, and so does a PING after a
@@ -134,11 +131,11 @@ func (r *runner) pings(ctx context.Context, w Workload) (hot, rested time.Durati
 	if w.Kind != load.PingPong {
 		return 0, 0, nil
 	}
-	inTurn, err := r.srv.Ping(ctx, 2000, 0)
+	inTurn, err := r.srv.Ping(ctx, 2000/max(1, w.Split), 0)
 	if err != nil {
 		return 0, 0, err
 	}
-	withPauses, err := r.srv.Ping(ctx, 50, w.Hold)
+	withPauses, err := r.srv.Ping(ctx, 50/max(1, w.Split), w.Hold)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -20,7 +20,10 @@ type Workload struct {
 	Goroutines int // in each process
 	OwnLocks   bool
 	Hold       time.Duration
-	Also       []string // special peers that take part
+	Traffic    time.Duration // of other goroutines that hold each member of the lock so long
+	Also       []string      // special peers that take part
+	Unsliced   bool          // what is measured takes longer than a slice
+	Split      int           // windows are so many times as many, and as short; 0 is 1
 	Goals      []Goal
 
 	// A workload of scale is run at two sizes, by Redlatch alone.
@@ -74,8 +77,13 @@ func Workloads() []Workload {
 		},
 		{
 			Name: "hand-off", Title: "unlock -> another process holds",
-			Kind: load.PingPong, Processes: 2, Goroutines: 1, Hold: 7 * time.Millisecond,
+			Kind: load.PingPong, Processes: 2, Goroutines: 1, Hold: 7 * time.Millisecond, Unsliced: true, Split: 2,
 			Goals: []Goal{pings("redlatch", 2.5), restedPings("redlatch", 2.5)},
+		},
+		{
+			Name: "multilock", Title: "MultiLock of locks that two goroutines each hold for 8 ms in turn",
+			Kind: load.Turns, Processes: 1, Goroutines: 1, Traffic: 8 * time.Millisecond, Unsliced: true,
+			Also: []string{"redlatch-multilock-2", "redlatch-multilock-3"},
 		},
 		{
 			Name: "crowd", Title: "many waiters for one lock, one process",

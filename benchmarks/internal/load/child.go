@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// childVariable tells the program that it is one of the processes. The Spec and the
-// Window come on standard input, a line each.
+// childVariable tells the program that it is one of the processes. The Spec and each
+// Window come on standard input, a line each; a Recording goes out for each Window.
 const childVariable = "REDLATCH_BENCHMARKS_CHILD"
 
 const readyLine = "ready\n"
@@ -37,54 +37,60 @@ func child(stdin io.Reader, stdout io.Writer) error {
 	if err := readLine(in, &spec); err != nil {
 		return err
 	}
-	begun := make(chan struct{})
-	go func() { // before anybody counts the goroutines
-		<-begun
-		io.Copy(io.Discard, in) // ends with the process that started this one
-		os.Exit(1)
-	}()
-	run, err := prepare(spec)
+	windows := make(chan Window)
+	go readWindows(in, windows) // before anybody counts the goroutines
+	w, err := prepare(spec)
 	if err != nil {
 		return err
 	}
 	if _, err := io.WriteString(stdout, readyLine); err != nil {
 		return err
 	}
-	var win Window
-	if err := readLine(in, &win); err != nil {
-		return err
+	out := gob.NewEncoder(stdout)
+	for win := range windows {
+		rec, err := w.run(win)
+		if err != nil {
+			rec.Failure = err.Error()
+		}
+		if err := out.Encode(rec); err != nil {
+			return err
+		}
 	}
-	close(begun)
-	rec, err := run(win)
-	// The recording goes out even so: two holders say more than the error they led to.
-	err = errors.Join(err, gob.NewEncoder(stdout).Encode(rec))
-	if spec.Stay && err == nil {
-		select {} // until it is killed, or its input ends
-	}
-	return err
+	return nil // not reached: the process ends with its input
 }
 
-// work is what a process does when it is given the window.
+// readWindows ends the process with its input, also in the middle of a window: the
+// process that started this one has died, or wants nothing more.
+func readWindows(in *bufio.Reader, windows chan<- Window) {
+	for {
+		var win Window
+		if err := readLine(in, &win); err != nil {
+			if !errors.Is(err, io.EOF) {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+		windows <- win
+	}
+}
+
+// work is what a process does when it is given a window. A crowd and a churn are
+// given one, the others as many as come.
 type work interface {
 	run(Window) (Recording, error)
 }
 
-func prepare(spec Spec) (run func(Window) (Recording, error), err error) {
-	var w work
+func prepare(spec Spec) (work, error) {
 	switch spec.Kind {
 	case Held:
-		w, err = openKeeper(spec)
+		return openKeeper(spec)
 	case Crowd:
-		w, err = openCrowd(spec)
+		return openCrowd(spec)
 	case Churn:
-		w, err = openChurn(spec)
-	default:
-		w, err = open(spec)
+		return openChurn(spec)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return w.run, nil
+	return open(spec)
 }
 
 func readLine(in *bufio.Reader, v any) error {

@@ -40,3 +40,13 @@ func processorTime() time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// objects is how many the process allocates in a window.
+func objects(win Window) uint64 {
+	var before, after runtime.MemStats
+	win.Start.Sleep()
+	runtime.ReadMemStats(&before)
+	win.End.Sleep()
+	runtime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
+}

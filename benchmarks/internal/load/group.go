@@ -23,18 +23,28 @@ type member struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
+	recs   *gob.Decoder // of out
 	stderr bytes.Buffer
-	stays  bool
 }
 
 // Start runs this program again, n times, and returns when all say that they are
-// ready.
+// ready. They stay until Stop, and work in the windows that Begin gives them.
 func Start(spec Spec, n int) (*Group, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return StartProgram(program, spec, n)
+}
+
+// StartProgram is Start of another program that begins with [Child], such as one that
+// was built with another version of Redlatch.
+func StartProgram(program string, spec Spec, n int) (*Group, error) {
 	g := &Group{members: make([]*member, n)}
 	err := g.each(func(i int, m *member) error {
 		mine := spec
 		mine.Process = i
-		return m.start(mine)
+		return m.start(program, mine)
 	})
 	if err != nil {
 		g.Stop()
@@ -57,12 +67,7 @@ func (g *Group) each(f func(i int, m *member) error) error {
 	return errors.Join(errs...)
 }
 
-func (m *member) start(spec Spec) error {
-	m.stays = spec.Stay
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
+func (m *member) start(program string, spec Spec) (err error) {
 	m.cmd = exec.Command(program)
 	m.cmd.Env = append(os.Environ(), childVariable+"=1")
 	m.cmd.Stderr = &m.stderr
@@ -74,6 +79,7 @@ func (m *member) start(spec Spec) error {
 		return err
 	}
 	m.out = bufio.NewReader(out)
+	m.recs = gob.NewDecoder(m.out)
 	if err := m.cmd.Start(); err != nil {
 		return err
 	}
@@ -88,7 +94,7 @@ func (m *member) start(spec Spec) error {
 
 func (m *member) send(v any) error { return json.NewEncoder(m.in).Encode(v) }
 
-// Begin gives all members the window.
+// Begin gives all members a window. The one before must have its Results.
 func (g *Group) Begin(win Window) error {
 	return g.each(func(_ int, m *member) error { return m.send(win) })
 }
@@ -96,20 +102,18 @@ func (g *Group) Begin(win Window) error {
 // lateness is how long a process may take to end its work after the window.
 const lateness = time.Minute
 
-// Results waits for all recordings, and for the processes to end unless they are to
-// stay.
+// Results waits for the recordings of the window. A process that does not give one
+// in time is killed.
 func (g *Group) Results(win Window) ([]Recording, error) {
 	limit := time.AfterFunc(win.End.Until()+lateness, g.kill)
 	defer limit.Stop()
 	recs := make([]Recording, len(g.members))
 	err := g.each(func(i int, m *member) error {
-		err := gob.NewDecoder(m.out).Decode(&recs[i])
-		if m.stays && err == nil {
-			return nil
+		if err := m.recs.Decode(&recs[i]); err != nil {
+			return m.failed(err)
 		}
-		io.Copy(io.Discard, m.out) // Wait closes the pipe
-		if waited := m.cmd.Wait(); waited != nil || err != nil {
-			return m.failed(errors.Join(err, waited))
+		if recs[i].Failure != "" {
+			return fmt.Errorf("process %d: %s", m.cmd.Process.Pid, recs[i].Failure)
 		}
 		return nil
 	})
@@ -125,7 +129,7 @@ func (m *member) failed(err error) error {
 	return fmt.Errorf("process %d: %w\n%s", m.cmd.Process.Pid, err, m.stderr.String())
 }
 
-// Stop ends the processes of a Group whose results nobody wants.
+// Stop ends the processes.
 func (g *Group) Stop() {
 	g.kill()
 	for _, m := range g.members {

@@ -19,6 +19,7 @@ import (
 type process struct {
 	spec   Spec
 	client peer.Client
+	others peer.Client // of the traffic; nil without it
 	words  *shared.Words
 	win    Window
 
@@ -43,7 +44,11 @@ func open(spec Spec) (*process, error) {
 	if err := takeFirst(spec, client); err != nil {
 		return nil, fmt.Errorf("first lock: %w", err)
 	}
-	return &process{spec: spec, client: client, words: words}, nil
+	opened := &process{spec: spec, client: client, words: words}
+	if spec.Traffic > 0 {
+		opened.others, err = peer.OpenPlain(spec.Addr)
+	}
+	return opened, err
 }
 
 const (
@@ -94,13 +99,17 @@ func (p *process) run(win Window) (Recording, error) {
 	}
 
 	rec.Goroutines = make([]Served, p.spec.Goroutines)
-	errs := make([]error, p.spec.Goroutines)
+	errs := make([]error, p.spec.Goroutines+1)
 	var wg sync.WaitGroup
+	wg.Go(func() { rec.Objects = objects(win) })
+	if p.spec.Traffic > 0 {
+		wg.Go(func() { errs[p.spec.Goroutines] = p.traffic(ctx) })
+	}
 	for i := range p.spec.Goroutines {
 		wg.Go(func() { rec.Goroutines[i], errs[i] = work(ctx, i) })
 	}
 	wg.Wait()
-	rec.Violations = int(p.violations.Load())
+	rec.Violations = int(p.violations.Swap(0))
 	return rec, errors.Join(errs...)
 }
 

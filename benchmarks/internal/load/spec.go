@@ -25,6 +25,8 @@ type Spec struct {
 	Name       string // of the lock, or the beginning of the names of a lock each
 	Goroutines int
 	OwnLocks   bool          // a lock for each goroutine
+	Nested     bool          // each takes its lock once more, outside of what is counted
+	Traffic    time.Duration // two goroutines of another Client hold each member of the lock so long, in turn
 	Hold       time.Duration // how long each holds it
 	Unchecked  bool          // for a peer that excludes nobody
 	Words      string        // the file of package shared
@@ -33,34 +35,14 @@ type Spec struct {
 	Lease      time.Duration // Held: of the locks, renewed each third of it
 	Total      int           // Crowd: waiters in all processes
 	Rest       time.Duration // Crowd, Churn: after the work, before what is left behind is looked at
-	Stay       bool          // do not exit: what is left on the server is looked at first
 }
 
-// Window is the time that is measured.
-type Window struct{ Start, End clock.Instant }
+// Window is the time that is measured. The work begins as soon as the window is known
+// and goes on until its end.
+type Window struct {
+	Start, End clock.Instant
+	Brief      bool // a slice: what is acquired is counted, and the waits are not kept
+}
 
 // Length is the time between start and end.
 func (w Window) Length() time.Duration { return w.End.Sub(w.Start) }
-
-// Recording is what one process has seen.
-type Recording struct {
-	Goroutines []Served
-	Handoffs   []Handoff // PingPong
-	Violations int       // how often somebody else was inside
-	Held       *Keeping  // Held
-	Cost       *Cost     // Crowd, Churn
-}
-
-// Served is what one goroutine got. A wait is counted when it ends within the
-// window; one that the end of the window cuts off is in Waits with the time it had
-// lasted, and not in Acquired: the goroutine that is never served must be seen.
-type Served struct {
-	Acquired int
-	Waits    []time.Duration
-}
-
-// Handoff is one hold that both sides of a ping-pong are needed to judge.
-type Handoff struct {
-	Process   int
-	Got, Left clock.Instant // Left is just before the release
-}

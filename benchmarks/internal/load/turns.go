@@ -4,24 +4,26 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/clock"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
 	"github.com/redlatch/redlatch/benchmarks/internal/shared"
 )
 
 // turns takes the lock again and again. What is granted after the window is given
 // back at once without going inside: a library may end a hold when its ctx does.
-func (p *process) turns(ctx context.Context, goroutine int) (Served, error) {
-	name, guard := p.spec.Name, shared.GuardAt(p.words.Word(0))
-	if p.spec.OwnLocks {
-		number := p.spec.Process*p.spec.Goroutines + goroutine
-		name = fmt.Sprintf("%s:%d", name, number)
-		guard = shared.GuardAt(p.words.Word(number))
+func (p *process) turns(ctx context.Context, goroutine int) (_ Served, err error) {
+	lock, guards := p.lock(goroutine)
+	if p.spec.Nested {
+		if _, over, err := p.acquire(ctx, lock); over || err != nil {
+			return Served{}, err
+		}
+		defer func() { err = errors.Join(err, release(lock)) }()
 	}
-	lock := p.client.Lock(name)
-	rec := newRecorder()
+	rec := newRecorder(p.win.Brief)
 	for {
 		asked := clock.Now()
 		if asked >= p.win.End {
@@ -41,7 +43,7 @@ func (p *process) turns(ctx context.Context, goroutine int) (Served, error) {
 				rec.acquired++
 				rec.add(got.Sub(asked))
 			}
-			p.hold(guard)
+			p.hold(guards, p.spec.Hold)
 		}
 		if err := release(lock); err != nil {
 			return rec.served(), fmt.Errorf("%s: unlock: %w", p.spec.Peer, err)
@@ -49,13 +51,32 @@ func (p *process) turns(ctx context.Context, goroutine int) (Served, error) {
 	}
 }
 
-// hold is the work that the lock protects.
-func (p *process) hold(guard shared.Guard) {
-	alone := guard.Enter()
-	if p.spec.Hold > 0 {
-		time.Sleep(p.spec.Hold)
+// lock is what a goroutine takes, and the guards of it: one for each member.
+func (p *process) lock(goroutine int) (peer.Lock, []shared.Guard) {
+	if p.spec.OwnLocks {
+		number := p.spec.Process*p.spec.Goroutines + goroutine
+		return p.client.Lock(fmt.Sprintf("%s:%d", p.spec.Name, number)), []shared.Guard{shared.GuardAt(p.words.Word(number))}
 	}
-	if alone = guard.Leave() && alone; !alone && !p.spec.Unchecked {
+	var guards []shared.Guard
+	for member := range peer.Members(p.spec.Peer, p.spec.Name) {
+		guards = append(guards, shared.GuardAt(p.words.Word(member)))
+	}
+	return p.client.Lock(p.spec.Name), guards
+}
+
+// hold is the work that the lock protects.
+func (p *process) hold(guards []shared.Guard, d time.Duration) {
+	alone := true
+	for _, guard := range guards {
+		alone = guard.Enter() && alone
+	}
+	if d > 0 {
+		time.Sleep(d)
+	}
+	for _, guard := range guards {
+		alone = guard.Leave() && alone
+	}
+	if !alone && !p.spec.Unchecked {
 		p.violations.Add(1)
 	}
 }

@@ -2,10 +2,12 @@ package peer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/multilock"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -16,6 +18,7 @@ type variant struct {
 	options   []reentrant.Option
 	pipelined bool // through go-redis' AutoPipeline
 	special   bool
+	members   int // of a MultiLock; 0 is a plain lock
 }
 
 // variants has a line for each mode of Redlatch that is measured.
@@ -26,13 +29,37 @@ var variants = []variant{
 		options: []reentrant.Option{reentrant.WithHandoff(reentrant.WriteBehind)},
 	},
 	{name: "redlatch-pipelined", settings: "the same, on go-redis' AutoPipeline with its defaults", pipelined: true, special: true},
+	{name: "redlatch-multilock-2", settings: "multilock.New of two plain locks on one Client", members: 2, special: true},
+	{name: "redlatch-multilock-3", settings: "the same, of three", members: 3, special: true},
 }
+
+// Members are the names of the locks that a peer's lock of that name is made of: the
+// name itself unless it is a MultiLock.
+func Members(peer, name string) []string {
+	for _, v := range variants {
+		if v.name == peer && v.members > 0 {
+			return v.memberNames(name)
+		}
+	}
+	return []string{name}
+}
+
+func (v variant) memberNames(name string) (names []string) {
+	for i := range v.members {
+		names = append(names, fmt.Sprintf("%s:member:%d", name, i))
+	}
+	return names
+}
+
+// OpenPlain is a Client of Redlatch with its defaults.
+func OpenPlain(addr string) (Client, error) { return variant{}.open(addr) }
 
 func (v variant) peer() Peer {
 	return Peer{Name: v.name, Settings: v.settings, Ours: true, Special: v.special, Open: v.open}
 }
 
 type redlatchClient struct {
+	variant
 	rdb   *redis.Client
 	locks *reentrant.Client
 }
@@ -53,10 +80,23 @@ func (v variant) open(addr string) (Client, error) {
 		rdb.Close()
 		return nil, err
 	}
-	return &redlatchClient{rdb: rdb, locks: locks}, nil
+	return &redlatchClient{variant: v, rdb: rdb, locks: locks}, nil
 }
 
-func (c *redlatchClient) Lock(name string) Lock { return redlatchLock{c.locks.NewLock(name)} }
+func (c *redlatchClient) Lock(name string) Lock {
+	if c.members == 0 {
+		return redlatchLock{c.locks.NewLock(name)}
+	}
+	var members []multilock.Locker
+	for _, member := range c.memberNames(name) {
+		members = append(members, c.locks.NewLock(member))
+	}
+	all, err := multilock.New(members...)
+	if err != nil {
+		panic(err) // the names differ, and there are some
+	}
+	return redlatchLock{all}
+}
 
 func (c *redlatchClient) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -67,7 +107,12 @@ func (c *redlatchClient) Close() error {
 }
 
 // redlatchLock's owner is the goroutine, Redlatch's default.
-type redlatchLock struct{ l *reentrant.Lock }
+type redlatchLock struct {
+	l interface {
+		Lock(context.Context) error
+		Unlock(context.Context) error
+	}
+}
 
 func (l redlatchLock) Acquire(ctx context.Context) error { return l.l.Lock(ctx) }
 func (l redlatchLock) Release(ctx context.Context) error { return l.l.Unlock(ctx) }

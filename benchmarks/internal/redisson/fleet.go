@@ -64,7 +64,7 @@ func (f *Fleet) Warm(spec load.Spec, d time.Duration) error {
 	return nil
 }
 
-// Team is a fleet with one piece of work.
+// Team is a fleet with one piece of work, in one window after the other.
 type Team struct {
 	fleet    *Fleet
 	spec     load.Spec
@@ -73,6 +73,9 @@ type Team struct {
 
 // Team prepares a piece of work.
 func (f *Fleet) Team(spec load.Spec) *Team { return &Team{fleet: f, spec: spec} }
+
+// Stop ends the fleet.
+func (t *Team) Stop() { t.fleet.Stop() }
 
 // Begin has the threads work from now until the window ends.
 func (t *Team) Begin(win load.Window) (err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/bench"
+	"github.com/redlatch/redlatch/benchmarks/internal/paired"
 )
 
 // Print prints the tables, in Markdown. images is where the plots are, as seen from
@@ -26,6 +27,9 @@ func Print(w io.Writer, res *bench.Result, images string) {
 	}
 	fmt.Fprintf(w, "- %s\n", strings.Join(versions, ", "))
 	s := res.Settings
+	if s.Sweeps > 0 {
+		fmt.Fprintf(w, "- slices: %d of %v for each peer, in turn; acquisitions per second are their median\n", s.Sweeps, s.Slice)
+	}
 	fmt.Fprintf(w, "- rounds: %d of %v each, after %v of warm-up; the figures are medians of the rounds\n", s.Rounds, s.For, s.Warm)
 	for _, p := range res.Peers {
 		fmt.Fprintf(w, "- %s: %s\n", p.Name, p.Settings)
@@ -50,14 +54,14 @@ func heading(w io.Writer, title, name string) { fmt.Fprintf(w, "\n### %s (%s)\n\
 func printSection(w io.Writer, s bench.Section) {
 	withPings := slices.ContainsFunc(s.Rows, func(r bench.Row) bool { return r.Pings > 0 })
 	t := &table{}
-	head := []string{"", "per second", "to fastest", "p50", "p99", "max", "EVALSHA", "commands", "evenness", "least..most"}
+	head := []string{"", "per second", "to fastest", "95 %", "p50", "p99", "max", "EVALSHA", "commands", "evenness", "least..most"}
 	if withPings {
 		head = append(head, "PINGs", "rested PINGs")
 	}
 	t.add(head...)
 	for _, r := range s.Rows {
 		cells := []string{
-			r.Peer, fmt.Sprintf("%.0f", r.PerSecond), ratio(r.ToFastest),
+			r.Peer, fmt.Sprintf("%.0f", r.PerSecond), ratio(r.ToFastest), spread(r.Spread),
 			span(r.P50), span(r.P99), span(r.Max),
 			fmt.Sprintf("%.2f", r.Scripts), fmt.Sprintf("%.1f", r.Commands),
 			fmt.Sprintf("%.2f", r.Evenness), fmt.Sprintf("%d..%d", r.Least, r.Most),
@@ -79,6 +83,9 @@ func printOutcomes(w io.Writer, outcomes []bench.Outcome) {
 		verdict := "not measured"
 		if o.Met || o.Missed {
 			verdict = fmt.Sprintf("%.3g", o.Value)
+			if o.Spread.Pairs > 0 {
+				verdict += ", 95 %: " + spread(o.Spread)
+			}
 			if o.Than != "" {
 				verdict += " (" + o.Than + ")"
 			}
@@ -90,6 +97,14 @@ func printOutcomes(w io.Writer, outcomes []bench.Outcome) {
 		}
 		fmt.Fprintf(w, "- %s: %s\n", o.Goal, verdict)
 	}
+}
+
+// spread is the interval of a median.
+func spread(r paired.Ratio) string {
+	if !r.Known() {
+		return "-"
+	}
+	return fmt.Sprintf("%.3g..%.3g", r.Lo, r.Hi)
 }
 
 func ratio(r float64) string {

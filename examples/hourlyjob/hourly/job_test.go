@@ -7,13 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/redlatch/redlatch/examples/hourlyjob/hourly"
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // Most tests run in virtual time, where an hour passes in milliseconds.
 

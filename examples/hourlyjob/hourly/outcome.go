@@ -17,7 +17,7 @@ const (
 	// Failed: the work failed here, for the error's reason; the lock is free for another
 	// node.
 	Failed
-	// Busy: another node was still at work when StandBy ended or, with an error, ctx.
+	// Busy: another node was still at work when StandBy ended or, with an error, ctx's deadline came.
 	Busy
 	// Exhausted: the hour is not done, and all attempts are used up.
 	Exhausted

@@ -3,13 +3,9 @@ package hourly
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redlatch/redlatch/reentrant"
 )
-
-// releaseWithin limits the wait for the confirmation of a release, as Lock.Do does.
-const releaseWithin = 5 * time.Second
 
 // try is one go at the hour. With Unavailable nothing was run.
 func (j *Job) try(ctx context.Context, a Attempt) (outcome Outcome, err error) {
@@ -22,13 +18,8 @@ func (j *Job) try(ctx context.Context, a Attempt) (outcome Outcome, err error) {
 	if err != nil {
 		return unlocked(ctx, err)
 	}
-	defer func() {
-		// Not ended by ctx: what is held is to be freed. The marker is set by now, so
-		// that the next node finds it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
-		defer cancel()
-		err = errors.Join(err, hold.Release(ctx))
-	}()
+	// The marker is set by then, so that the next node finds it.
+	defer func() { err = errors.Join(err, hold.Release(ctx)) }()
 
 	// Another node may have done it while this one waited.
 	s, err := j.state(hold.Context(), a)
@@ -56,16 +47,13 @@ func (j *Job) wait() []reentrant.AcquireOption {
 
 // unlocked says what it means that the lock was not acquired.
 func unlocked(ctx context.Context, err error) (Outcome, error) {
-	var e *reentrant.NotAcquiredError
 	switch {
-	case !errors.As(err, &e):
-		return Unavailable, err
-	case e.Busy():
-		return Busy, nil
-	case ctx.Err() != nil && e.Holder != "":
+	case !errors.Is(err, reentrant.ErrBusy):
+		return Unavailable, err // also if ctx was cancelled: nobody wants to know any more
+	case ctx.Err() != nil:
 		return Busy, err
 	default:
-		return Unavailable, err
+		return Busy, nil
 	}
 }
 

@@ -58,9 +58,6 @@ type Guard struct {
 	Logger *slog.Logger
 }
 
-// releaseWithin limits the wait for the confirmation of a release, as Lock.Do does.
-const releaseWithin = 5 * time.Second
-
 // Wrap returns a handler that calls next while the lock is held.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +82,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // refuse answers a request that did not get the lock.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, name string, err error) {
 	var e *reentrant.NotAcquiredError
-	if errors.As(err, &e) && e.Busy() {
+	if errors.As(err, &e) && e.Busy {
 		w.Header().Set("Retry-After", strconv.Itoa(g.seconds(e.TTL)))
 		http.Error(w, "another request for this order is being served", http.StatusLocked)
 		return
@@ -108,10 +105,7 @@ func (g *Guard) seconds(ttl time.Duration) int {
 }
 
 func (g *Guard) release(r *http.Request, name string, hold *reentrant.Hold) {
-	// r's ctx may have ended: a client that went away is no reason to keep the lock.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseWithin)
-	defer cancel()
-	switch err := hold.Release(ctx); {
+	switch err := hold.Release(r.Context()); { // also of a client that went away
 	case errors.Is(err, reentrant.ErrLost):
 		g.log(r, slog.LevelError, "lock lost while the handler ran", name, err)
 	case err != nil:

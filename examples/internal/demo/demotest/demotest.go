@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9/logging"
-	"go.uber.org/goleak"
 
 	"github.com/redlatch/redlatch/examples/internal/demo"
+	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -22,7 +22,7 @@ func Main(m *testing.M, roles map[string]demo.Role) {
 	logging.Disable() // as demo.Main does
 	// Under the race detector a child would sleep for a second before it exits.
 	os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // Told looks for the patterns in out, each in a line of its own and in their order, and

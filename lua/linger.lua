@@ -1,0 +1,55 @@
+-- linger: takes the lock from its owner and leaves it to nobody for a while, at the end
+-- of which Redis frees it. Who waits is told to look at the new TTL.
+--
+-- KEYS[1] lock     hash: owner -> hold count
+-- KEYS[2] epoch    string: commands of this client numbered below it are stale
+-- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- ARGV[1] owner    hash field
+-- ARGV[2] nobody   hash field that is no owner's: another one for each hold
+-- ARGV[3] while    ms that nobody is to have the lock
+-- ARGV[4] number   of this command; rises with every command of the client
+-- ARGV[5] epoch    ms to remember `number` as the epoch; 0: do not
+-- ARGV[6] channel  of the lock
+-- ARGV[7] listeners  channel of the Go clients that wait
+-- ARGV[8] publish  as in release
+--
+-- Replies {1} nobody has it; {0} the owner did not hold the lock; {-1} stale.
+--
+-- Twice: the second run finds nobody's field and changes nothing, the TTL included. Late:
+-- stale once a later command has set the epoch.
+
+local lock, epoch, waiters = KEYS[1], KEYS[2], KEYS[3]
+local channel = ARGV[6]
+
+local held = redis.call('HEXISTS', lock, ARGV[1])
+local mark = redis.call('GET', epoch)
+if mark and tonumber(mark) > tonumber(ARGV[4]) then
+  return {-1}
+end
+if ARGV[5] ~= '0' then
+  redis.call('SET', epoch, ARGV[4], 'PX', ARGV[5])
+end
+if held == 0 then
+  return {redis.call('HEXISTS', lock, ARGV[2])}
+end
+
+redis.call('HSET', lock, ARGV[2], 1)
+local expiry = redis.pcall('PEXPIRE', lock, ARGV[3])
+if type(expiry) == 'table' then
+  redis.call('HDEL', lock, ARGV[2])
+  return expiry
+end
+redis.call('HDEL', lock, ARGV[1])
+
+-- All who wait, and not only the first: nobody wakes the next one when Redis frees the
+-- lock. pcall: the lock has been let go of, and nothing may fail any more.
+local _, publish = strangers(channel, ARGV[7], ARGV[8])
+local waiting = redis.pcall('ZRANGE', waiters, 0, 127) -- bounds one script; the rest polls
+if not waiting.err then
+  for _, client in ipairs(waiting) do
+    redis.pcall(publish, channel .. ':' .. client, '0')
+  end
+end
+-- As Redisson publishes it: its clients look again too, and so does the first of ours.
+redis.pcall(publish, channel, '0')
+return {1}

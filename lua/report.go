@@ -1,0 +1,70 @@
+package lua
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// Report is all that Redis knows of a lock.
+type Report struct {
+	TTL       time.Duration // left; NoTTL when the key never expires; 0 when free
+	Token     int64         // last that was issued, 0 if none was or the counter was not looked at
+	Strangers int           // clients of Redisson that wait; -1 if they cannot be counted
+	Fields    []Field       // the hash, none when free
+	Waiting   []Waiting     // registered clients, the first come first
+}
+
+// Field is one of the hash.
+type Field struct {
+	Owner string
+	Count int
+}
+
+// Waiting is a client that waits.
+type Waiting struct {
+	Client string
+	For    time.Duration // since its arrival, by Redis' clock
+}
+
+// ReadReport reads the lock from the master. With fencing it looks at the counter, to which the user needs a right.
+func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool) (Report, error) {
+	keys := []string{k.Lock, k.Waiters()}
+	if fencing {
+		keys = append(keys, k.Token())
+	}
+	reply, err := reportScript.run(ctx, p, keys, k.Channel(), k.Listeners(), w.Publish, flag(w.Counted))
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Strangers: int(number(reply, 3))}
+	r.Token, _ = strconv.ParseInt(text(reply, 2), 10, 64) // somebody else's key may be anything
+	if left := number(reply, 0); left != -2 {
+		r.TTL = ttl(left)
+	}
+	for owner, count := range pairs(reply, 4) {
+		n, _ := strconv.Atoi(count)
+		r.Fields = append(r.Fields, Field{Owner: owner, Count: n})
+	}
+	now, _ := strconv.ParseFloat(text(reply, 1), 64)
+	for client, arrival := range pairs(reply, 5) {
+		came, _ := strconv.ParseFloat(arrival, 64)
+		r.Waiting = append(r.Waiting, Waiting{Client: client, For: max(0, time.Duration(now-came)*time.Microsecond)})
+	}
+	return r, nil
+}
+
+// pairs are those of a list of strings in a reply.
+func pairs(reply []any, i int) func(yield func(a, b string) bool) {
+	return func(yield func(a, b string) bool) {
+		if i >= len(reply) {
+			return
+		}
+		list, _ := reply[i].([]any)
+		for j := 0; j+1 < len(list); j += 2 {
+			if !yield(text(list, j), text(list, j+1)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package lua
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// invocation is one of several runs of a script.
+type invocation struct {
+	keys []string
+	args []any
+	cmd  *redis.Cmd // the last that was sent for it
+}
+
+// Pipelines reports whether several scripts go to p in one round trip.
+func Pipelines(p Processor) bool {
+	_, ok := p.(Pipelined)
+	return ok
+}
+
+// runAll runs the script several times as run does, in one pipeline where p sends one.
+func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
+	s.sendAll(ctx, p, "evalsha", s.sha, all)
+	var unknown []*invocation
+	for _, v := range all {
+		if err := v.cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			unknown = append(unknown, v)
+		}
+	}
+	s.sendAll(ctx, p, "eval", s.source, unknown)
+}
+
+func (s *script) sendAll(ctx context.Context, p Processor, name, body string, all []*invocation) {
+	cmds := make([]redis.Cmder, len(all))
+	for i, v := range all {
+		v.cmd = command(ctx, name, body, v.keys, v.args)
+		cmds[i] = &onceOnly{Cmd: v.cmd}
+	}
+	together, ok := p.(Pipelined)
+	if !ok || len(all) < 2 {
+		for _, cmd := range cmds {
+			_ = p.Process(ctx, cmd) // the error is in the command too
+		}
+		return
+	}
+	pipe := together.Pipeline()
+	_ = pipe.BatchProcess(ctx, cmds...) // gathers them, and cannot fail
+	_, _ = pipe.Exec(ctx)
+}

@@ -1,0 +1,83 @@
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// NotExtendedError is [reentrant.ErrNotExtended], and also whatever the members' errors are.
+type NotExtendedError struct {
+	Name      string
+	Confirmed int
+	Need, Of  int
+	Members   []*MemberError
+}
+
+func (e *NotExtendedError) Error() string {
+	return fmt.Sprintf("redlatch: lease of lock %q not extended: %d of %d confirmed, %d needed%s",
+		e.Name, e.Confirmed, e.Of, e.Need, list(e.Members))
+}
+
+// Is makes it [reentrant.ErrNotExtended].
+func (e *NotExtendedError) Is(target error) bool { return target == reentrant.ErrNotExtended }
+
+// Unwrap gives the members' errors.
+func (e *NotExtendedError) Unwrap() []error { return unwrap(nil, e.Members) }
+
+// Extend makes a hold with a fixed lease last for d from now, as [reentrant.Hold.Extend] does with that of a Lock: on every
+// member that is held, and of a quorum on a majority at least, with a moment for the rest. [Hold.ValidUntil] is then the
+// earliest of those that are needed. It never shortens.
+//
+// It waits until ctx ends, or the members' own retries do. The errors are [reentrant.ErrInvalidLease],
+// [reentrant.ErrRenewed], [reentrant.ErrNotHeld], [reentrant.ErrLost], and a [NotExtendedError] if those that are needed have
+// not confirmed: some members may last longer then, and the hold is valid for as long as enough of them are.
+func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
+	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(d)); err != nil {
+		return err
+	}
+	if _, ok := h.review(); !ok {
+		return h.whyOver()
+	}
+	h.mu.Lock()
+	grips, renewed := slices.Clone(h.grips), h.fixed.IsZero()
+	h.mu.Unlock()
+	if renewed {
+		return fmt.Errorf("redlatch: lock %q: %w", h.l.name, reentrant.ErrRenewed)
+	}
+	confirmed, members := h.l.tell(ctx, grips, h.l.need, func(t reentrant.Tenure, ctx context.Context) error {
+		return t.Extend(ctx, d)
+	})
+	if _, ok := h.review(); !ok {
+		return h.whyOver()
+	}
+	h.mu.Lock()
+	h.fixed = latest(h.fixed, h.l.leased(h.grips))
+	h.mu.Unlock()
+	h.poke() // the keeper, which waits for the end as it was
+	if confirmed < h.l.need {
+		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(grips), Members: members}
+	}
+	return nil
+}
+
+// ranOut reports whether the hold had a fixed lease that is over: it need not be released.
+func (h *Hold) ranOut() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.fixed.IsZero() && watchdog.Passed(h.fixed)
+}
+
+// whyOver is for a hold that is released or lost.
+func (h *Hold) whyOver() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return h.err
+	}
+	return &reentrant.NotHeldError{Name: h.l.name, Owner: h.owner}
+}

@@ -1,0 +1,50 @@
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// ReleaseAfter releases the hold as [Hold.Release] does, but the members stay taken: their servers free them d after the call,
+// without this process, and until then they are nobody's, see [reentrant.Hold.ReleaseAfter]. With d of 0 or less
+// it is Release.
+//
+// It must be the owner's only hold on the lock and on each member; otherwise it returns [reentrant.ErrNested] and changes
+// nothing. A quorum's is nil when a majority has confirmed it, so that no other majority can be had before d is over.
+// After an error some members may be free when their leases end.
+func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return h.Release(ctx)
+	}
+	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(max(d, time.Millisecond))); err != nil {
+		return err
+	}
+	if !h.alone() {
+		return fmt.Errorf("%w: %q", reentrant.ErrNested, h.l.name)
+	}
+	until := time.Now().Add(d)
+	return h.releaseAs(ctx, func(t reentrant.Tenure, ctx context.Context) error {
+		return t.ReleaseAfter(ctx, time.Until(until))
+	})
+}
+
+// alone reports whether the owner has no other hold on any member.
+func (h *Hold) alone() bool {
+	alone := true
+	h.eachHeld(func(x *grip) { alone = alone && x.tenure.Alone() })
+	return alone
+}
+
+// Alone is [reentrant.Tenure]'s.
+func (t multiTenure) Alone() bool { return t.alone() }
+
+// ReleaseAfter is [reentrant.Tenure]'s, and releases in any case.
+func (t multiTenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
+	if d <= 0 || !t.alone() {
+		return t.Hold.Release(ctx)
+	}
+	return t.Hold.ReleaseAfter(ctx, d)
+}

@@ -1,0 +1,71 @@
+package multilock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+// refresh makes members good again that were kept over a wait, in parallel: it may have been
+// long. A fixed lease begins anew, and a quorum's servers are asked again who they are once a
+// third of the time is over for which their word is good. One that is another server now is
+// given back; one that does not answer is kept for what it is.
+func (g *gathering) refresh() {
+	type result struct {
+		at int
+		grip
+	}
+	results := make(chan result, len(g.grips))
+	n := 0
+	for i := range g.grips {
+		x := g.grips[i]
+		if !x.held() || x.ended() || !g.worn(&x) {
+			continue
+		}
+		n++
+		go func() { // ends within thrice the members' limit
+			fresh, old := g.l.freshen(g.ctx, x, g.terms.Lease)
+			if old != nil {
+				g.l.giveBack(g.ctx, old)
+			}
+			results <- result{i, fresh}
+		}()
+	}
+	for range n {
+		r := <-results
+		g.grips[r.at] = r.grip
+	}
+}
+
+// worn reports whether a member that is held should be refreshed.
+func (g *gathering) worn(x *grip) bool {
+	if g.terms.Lease != 0 {
+		return true
+	}
+	until := x.proof.until(g.l.cfg.longest)
+	return !until.IsZero() && time.Until(until) < g.l.cfg.longest*2/3
+}
+
+// freshen is refresh for one member. What is returned as old is to be given back: the member, or
+// the hold on it whose lease was the shorter one.
+func (l *MultiLock) freshen(ctx context.Context, x grip, lease time.Duration) (fresh grip, old reentrant.Tenure) {
+	if l.cfg.prove {
+		fresh = l.verify(ctx, x)
+		if !fresh.held() {
+			return fresh, x.tenure
+		}
+		x = fresh
+	}
+	if lease == 0 {
+		return x, nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
+	defer cancel()
+	longer, err := x.m.Take(limited, reentrant.Terms{Limited: true, Lease: lease})
+	if err != nil {
+		return x, nil // if it is lost, the next round finds that
+	}
+	old, x.tenure = x.tenure, longer
+	return x, old
+}

@@ -1,0 +1,76 @@
+package reentrant
+
+import (
+	"context"
+)
+
+// Ancestor says why a call that was not granted the lock waited for its own caller: a hold that
+// its ctx comes from, or its goroutine has, and that it could not enter again.
+type Ancestor string
+
+const (
+	// AncestorHidden: ctx comes from a hold of this lock, and [WithOwner] or [WithNewOwner] hides
+	// that.
+	AncestorHidden Ancestor = "WithOwner hides the hold that ctx comes from"
+	// AncestorOtherClient: ctx comes from a hold of another Client. Only its own Client can enter
+	// it again.
+	AncestorOtherClient Ancestor = "ctx comes from a hold of another Client"
+	// AncestorGoroutine: the calling goroutine holds the lock, and ctx names another owner.
+	AncestorGoroutine Ancestor = "the calling goroutine holds the lock, and ctx names another owner"
+)
+
+// complete has the error of a call that was refused say what is known of the holder, and that the call
+// waited for its own caller.
+func (l *Lock) complete(ctx context.Context, err error) {
+	if refused, is := err.(*NotAcquiredError); is {
+		refused.HolderName = l.c.nameOf(refused.Holder)
+		refused.Ancestor = l.ancestor(ctx, refused.Holder)
+	}
+}
+
+// ancestor looks for the caller of a call that was refused, among those that ctx comes from. holder
+// is the holder's field, if that is known.
+func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
+	hidden, goroutine := false, ""
+	for s := scopeOf(ctx); s != nil; s = s.around() {
+		var hold *handle
+		switch s := s.(type) {
+		case *namedScope:
+			hidden = true
+		case *boundScope:
+			goroutine = s.owner
+		case *handle:
+			hold = s
+		case *coverScope:
+			if covering, _ := s.cover.Covers(l.part()); covering.Hold != nil {
+				hold = covering.Hold.handle
+			}
+		}
+		if hold == nil {
+			continue
+		}
+		if id, found := l.ownedBy(hold, false); hidden && found && id.tenure != nil {
+			return AncestorHidden
+		}
+		if hold.sameKey(l) && hold.h.owner == holder {
+			return AncestorOtherClient
+		}
+	}
+	if !hidden {
+		return ""
+	}
+	caller := l.c.goroutine()
+	if goroutine != "" {
+		caller = l.c.id + ":" + goroutine
+	}
+	if holder == caller {
+		return AncestorGoroutine
+	}
+	return ""
+}
+
+// sameKey reports whether the hold is of a lock with the same key, of another Client.
+func (h *handle) sameKey(l *Lock) bool {
+	q := h.h.q
+	return q.c != l.c && q.keys.Lock == l.keys.Lock
+}

@@ -1,0 +1,33 @@
+package reentrant
+
+// and returns the functions of e and, after each of them, that of other.
+func (e Events) and(other Events) Events {
+	return Events{
+		Waiting:      both(e.Waiting, other.Waiting),
+		Acquired:     both(e.Acquired, other.Acquired),
+		Reentered:    both(e.Reentered, other.Reentered),
+		NotAcquired:  both(e.NotAcquired, other.NotAcquired),
+		HandedOver:   both(e.HandedOver, other.HandedOver),
+		Renewed:      both(e.Renewed, other.Renewed),
+		RenewFailed:  both(e.RenewFailed, other.RenewFailed),
+		Lost:         both(e.Lost, other.Lost),
+		Released:     both(e.Released, other.Released),
+		Unconfirmed:  both(e.Unconfirmed, other.Unconfirmed),
+		Resubscribed: both(e.Resubscribed, other.Resubscribed),
+	}
+}
+
+// both calls two functions. A panic in the first is nothing to the second: they are of two parts of the
+// program, which do not know each other.
+func both(first, second func(Event)) func(Event) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(e Event) {
+		defer second(e)
+		first(e)
+	}
+}

@@ -1,0 +1,121 @@
+package reentrant
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// Info is what is known of a lock: Redis' answer, read at one instant, and who waits in this Client. It may have
+// changed by the time it is used; it is for people, logs and tests.
+type Info struct {
+	Name string
+	At   time.Time // when Redis had answered
+
+	Held   bool
+	Holder Party
+	Count  int           // holds of the holder
+	TTL    time.Duration // as [Lock.TTL]: 0 when free, negative without an end
+
+	// Kept says that it is held by nobody: [Hold.ReleaseAfter] has left it so until the TTL ends. Holder is the
+	// Client, without an owner.
+	Kept bool
+
+	// Others are further fields in the lock's hash. Neither Redlatch nor Redisson makes any; at most 15.
+	Others []Party
+
+	// Token is the last fencing token that was issued for this name, the holder's if it has [WithFencing]. It is 0 if
+	// none was, or the Redis user has no right to the counter.
+	Token int64
+
+	// Waiters are the calls of this Client that wait, and the other Clients of Redlatch that do, by their arrival. Those
+	// in the holder's own Client are known there only.
+	Waiters []Waiter
+
+	// Redisson is how many clients of Redisson wait, of which nothing else is known; -1 if Redis cannot count them.
+	Redisson int
+}
+
+// Waiter is a call, or another Client, that waits for a lock.
+type Waiter struct {
+	// Party has an owner only if it is Here: of another Client Redis knows no more than that somebody of it waits. A
+	// Client registers when its first call has waited for a round trip or two.
+	Party
+
+	Since time.Time // its arrival, of another Client by Redis' clock, set over to this machine's
+}
+
+// String is one line for a person.
+func (i Info) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: ", i.Name)
+	left := "without an end"
+	if i.TTL >= 0 {
+		left = fmt.Sprintf("for %v more", i.TTL.Round(time.Millisecond))
+	}
+	switch {
+	case !i.Held:
+		s.WriteString("free")
+	case i.Kept:
+		fmt.Fprintf(&s, "released by %v, kept %s", i.Holder, left)
+	default:
+		fmt.Fprintf(&s, "held by %v, %s", i.Holder, left)
+	}
+	if i.Count > 1 {
+		fmt.Fprintf(&s, ", %d holds", i.Count)
+	}
+	for _, other := range i.Others {
+		fmt.Fprintf(&s, ", and %v", other)
+	}
+	if i.Token != 0 {
+		fmt.Fprintf(&s, ", token %d", i.Token)
+	}
+	for n, w := range i.Waiters {
+		if n == 0 {
+			s.WriteString("; waiting: ")
+		} else {
+			s.WriteString(", ")
+		}
+		fmt.Fprintf(&s, "%v since %v", w.Party, i.At.Sub(w.Since).Round(time.Millisecond))
+	}
+	if i.Redisson > 0 {
+		fmt.Fprintf(&s, "; %d of Redisson wait", i.Redisson)
+	}
+	return s.String()
+}
+
+// infoOf puts together what Redis has reported and who waits in this Client.
+func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
+	i := Info{Name: l.name, At: at, TTL: r.TTL, Token: r.Token, Redisson: r.Strangers, Waiters: local}
+	for n, field := range r.Fields {
+		p, kept := partyOf(field.Owner)
+		p.Here = p.From == FromGo && p.Client == l.c.id
+		if n > 0 {
+			i.Others = append(i.Others, p)
+			continue
+		}
+		i.Held, i.Holder, i.Count, i.Kept = true, p, field.Count, kept
+	}
+	for _, w := range r.Waiting {
+		if w.Client != l.c.id { // whose calls are known one by one
+			i.Waiters = append(i.Waiters, Waiter{Party: Party{From: FromGo, Client: w.Client}, Since: at.Add(-w.For)})
+		}
+	}
+	return i
+}
+
+// parties are all whom it is about, each to be given a name.
+func (i *Info) parties() (all []*Party) {
+	if i.Held {
+		all = append(all, &i.Holder)
+	}
+	for n := range i.Others {
+		all = append(all, &i.Others[n])
+	}
+	for n := range i.Waiters {
+		all = append(all, &i.Waiters[n].Party)
+	}
+	return all
+}

@@ -1,0 +1,90 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// ErrNested: [Hold.ReleaseAfter] was refused and has changed nothing, since the owner has other holds on the
+// lock.
+var ErrNested = errors.New("redlatch: the owner has other holds on the lock")
+
+// ReleaseAfter releases the hold as [Hold.Release] does, but the lock stays taken: Redis frees it d after the call, at
+// most 100 years ([ErrInvalidLease]), without this process. Until then it is nobody's. No owner can enter it, the one
+// that has released it included, and everybody waits for it or finds it busy; [Lock.ForceUnlock] frees it. With d of 0 or
+// less it is Release.
+//
+// It is for work that must not be done again too soon, such as a job that several machines start at times which
+// their clocks do not agree on. The hold is over at once: its ctx ends with [ErrReleased], its renewal
+// ends, and the event is Released. No waiter of the Client is handed the lock; those who wait learn of the new end.
+//
+// It must be the owner's only hold on the lock; otherwise it returns [ErrNested] and changes nothing. It
+// waits and fails as Release does. After [ErrUnconfirmed] the Client goes on in the background to leave the lock to nobody
+// until what is left of d. If Redis never hears of it, the lock is free when its lease ends, be that before or after; and
+// until Redis has heard of it, the same owner can take the lock anew. A Redis whose memory is full refuses it.
+//
+// A failover or restart can forget the lock as any other. [WithReplicaAcks] does not ask for this one.
+func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
+	if d > maxLease {
+		return fmt.Errorf("%w: %v, at most %v", ErrInvalidLease, d, maxLease)
+	}
+	return h.release(ctx, d)
+}
+
+// parting is how a holding leaves a lock that nobody is to have for a while.
+type parting struct {
+	nobody  string    // the field that takes the place of the owner's
+	until   time.Time // when Redis is to free the lock
+	expires time.Time // when the owner's field is gone without a command
+}
+
+// leaveToNobody has the release of a live holding, which is to follow at once, leave the lock to nobody for d. It refuses that
+// if the owner has more than the one hold: the outer ones would have to be ended, or to be without a lock.
+// The caller has queue.mu.
+func (h *holding) leaveToNobody(d time.Duration) error {
+	if h.count > 1 {
+		return fmt.Errorf("%w: %q has %d of %s", ErrNested, h.q.name, h.count, h.owner)
+	}
+	h.lease.parting = &parting{nobody: h.q.c.nobody(), until: time.Now().Add(d), expires: h.lease.expiry()}
+	h.lease.asked(request{lease: d, holdKind: holdKind{fixed: true}}) // a release that is not confirmed has to reckon with it
+	return nil
+}
+
+// nobody is a field that is no owner's. An owner that was named never has "=" before anything but
+// digits or another "=" (explicitOwner), and a new one has newOwnerPrefix.
+func (c *Client) nobody() string {
+	return c.id + ":" + nobodys + strconv.FormatUint(c.number.Add(1), 10)
+}
+
+const nobodys = "=released:"
+
+// freeing sends the command that ends an owner's tenure in Redis: a release, or what leaves the lock to nobody for as
+// long as is left of a parting. The caller has the wire.
+func (q *queue) freeing(ctx context.Context, p lua.Processor, owner string, to *parting, o lua.Order) (v lua.Verdict, epochSet bool, err error) {
+	if to != nil {
+		if left := time.Until(to.until); left > 0 {
+			return lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: o, Wake: q.c.wakeUp()}.Run(ctx, p, &q.keys)
+		}
+	}
+	return lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, p, &q.keys)
+}
+
+// cleanUp goes on in the background with a release that was not confirmed. The caller has queue.mu.
+func (h *holding) cleanUp() {
+	l := h.lease
+	if h.lease.parting == nil {
+		l.cleanUp(l.reach)
+		return
+	}
+	// Not until the end of what was asked for, which may be years from now: the owner's field is there no longer
+	// than its lease.
+	l.q.cleanUpTo(l.field, h.lease.parting, h.lease.parting.expires)
+	if l.heir != "" {
+		l.q.cleanUpTo(l.heir, h.lease.parting, h.lease.parting.expires)
+	}
+}

@@ -1,0 +1,62 @@
+package reentrant
+
+import (
+	"fmt"
+	"strings"
+)
+
+// NotHeldError is [ErrNotHeld] with the lock and the owner that was refused.
+type NotHeldError struct {
+	Name  string
+	Owner string
+
+	// Holder is the owner of this Client, or of this MultiLock, that does hold the lock: another
+	// goroutine as a rule, which locked it. It is empty if there is none.
+	Holder string
+
+	// ByHold: the owner does hold the lock, by [Lock.Acquire] or [Lock.Do] only. Such a hold is
+	// released by [Hold.Release], or by Do, and by no Unlock.
+	ByHold bool
+}
+
+func (e *NotHeldError) Error() string {
+	owner := e.Owner
+	if !strings.Contains(owner, ":") { // of a MultiLock, whose owners have no Client: "17" alone says nothing
+		owner = ownerWords(owner)
+	}
+	if e.ByHold {
+		return fmt.Sprintf("redlatch: lock %q is held by %s with Acquire or Do, which release it: there is no Lock to unlock", e.Name, owner)
+	}
+	s := fmt.Sprintf("redlatch: lock %q is not held by %s", e.Name, owner)
+	if e.Holder == "" {
+		return s
+	}
+	return s + fmt.Sprintf(", but by %s of this program: unlock on the goroutine that locked, "+
+		"or give both calls a ctx with one owner (WithNewOwner), or release a Hold (Acquire)", ownerWords(e.Holder))
+}
+
+// Is makes it [ErrNotHeld].
+func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
+
+// notHeld is the error of an owner that does not hold the lock. The caller has queue.mu.
+func (q *queue) notHeld(owner string) error {
+	e := &NotHeldError{Name: q.name, Owner: owner}
+	if h := q.holder; h != nil && h.state == live && h.owner != owner {
+		e.Holder = h.owner
+	}
+	return e
+}
+
+// uuidLen is the length of a Client's ID.
+const uuidLen = 36
+
+// ownerWords says who the owner in a field is, without its Client: "goroutine 17".
+func ownerWords(field string) string {
+	if len(field) > uuidLen && field[uuidLen] == ':' {
+		field = field[uuidLen+1:]
+	}
+	if strings.Trim(field, "0123456789") == "" {
+		return "goroutine " + field
+	}
+	return fmt.Sprintf("owner %q", strings.TrimPrefix(field, "="))
+}

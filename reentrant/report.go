@@ -1,0 +1,61 @@
+package reentrant
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+// Inspect tells who holds the lock of that name and who waits for it. It is [Lock.Info] of the lock.
+func (c *Client) Inspect(ctx context.Context, name string) (Info, error) {
+	return c.NewLock(name).Info(ctx)
+}
+
+// Info tells who holds the lock and who waits for it: Clients of Redlatch and of Redisson, in any process. A free lock is
+// no error. It writes nothing, but for the field that [WriteBehind] may have left behind, which is brought in line first.
+//
+// It sends one script, and one pipeline for the names of other Clients ([WithClientName]); names that cannot be had are left
+// out. It needs no permission beyond those of locks, but for the names. It waits and fails as [Lock.IsLocked] does.
+func (l *Lock) Info(ctx context.Context) (Info, error) {
+	var info Info
+	fencing := true
+	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
+		_ = l.alignField(ctx) // then the holder is told as Redis has it
+		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
+		if what, _ := denialOf(err); what == keyDenied && fencing {
+			fencing = false // who uses no fencing may have no right to the counter
+			r, err = lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
+		}
+		if err != nil {
+			return err
+		}
+		at := time.Now()
+		info = l.infoOf(r, l.waitersHere(), at)
+		slices.SortStableFunc(info.Waiters, func(a, b Waiter) int { return a.Since.Compare(b.Since) })
+		l.c.nameAll(ctx, info.parties())
+		return nil
+	})
+	if err != nil {
+		return Info{}, err // and not info, which may still be written
+	}
+	return info, nil
+}
+
+// waitersHere are the calls of this Client that wait.
+func (l *Lock) waitersHere() (all []Waiter) {
+	q := l.c.findQueue(l)
+	if q == nil {
+		return nil
+	}
+	defer q.leave()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := q.waiters.first; w != nil; w = w.next {
+		p, _ := partyOf(w.owner)
+		p.Here = true
+		all = append(all, Waiter{Party: p, Since: w.began})
+	}
+	return all
+}

@@ -1,0 +1,91 @@
+package watchdog
+
+// backlog is the watches that wait for a renewal. It says which is next.
+//
+// First come those that an answer can still reach, in the order in which they came due, which
+// is that of their ends. A watch that an answer would reach too late by the round trips that
+// were measured is put aside: under more load than Redis has answers for, it would take the
+// place of one that can be kept, then the next would be too late as well, and so on until
+// nearly all are lost. It is not given up. It is taken when a batch has room left, or when
+// the round trips have become short enough; and it is watched for its end as ever.
+type backlog struct {
+	due   queue // by when the renewal is due
+	aside queue // by the end, the latest first
+}
+
+func newBacklog() backlog {
+	return backlog{due: queue{which: byRenewal}, aside: queue{which: byRenewal}}
+}
+
+func (b *backlog) empty() bool { return b.due.empty() && b.aside.empty() }
+
+// len is an upper bound of how many are due.
+func (b *backlog) len() int { return len(b.due.s) + len(b.aside.s) }
+
+// dueAt is when the first watch is due.
+func (b *backlog) dueAt() instant {
+	switch {
+	case !b.aside.empty():
+		return longAgo
+	case !b.due.empty():
+		return b.due.first()
+	}
+	return never
+}
+
+// of returns when x is due, or never if it does not wait.
+func (b *backlog) of(x *Watch) instant {
+	switch i := x.pos[byRenewal]; {
+	case i == 0:
+		return never
+	case x.aside:
+		return longAgo
+	default:
+		return b.due.s[i-1].at
+	}
+}
+
+// set plans x's renewal for at, or moves it.
+func (b *backlog) set(x *Watch, at instant) {
+	if x.aside {
+		b.remove(x)
+	}
+	b.due.set(x, at)
+}
+
+// putAside puts x aside, whose validity ends at end, or moves it there.
+func (b *backlog) putAside(x *Watch, end instant) {
+	if !x.aside {
+		b.due.remove(x)
+		x.aside = true
+	}
+	b.aside.set(x, -end)
+}
+
+func (b *backlog) remove(x *Watch) {
+	if x.aside {
+		b.aside.remove(x)
+		x.aside = false
+		return
+	}
+	b.due.remove(x)
+}
+
+// popDue takes out the first watch that is due by now, or returns nil.
+func (b *backlog) popDue(now instant) *Watch {
+	if b.due.empty() || b.due.first() > now {
+		return nil
+	}
+	return b.due.pop()
+}
+
+// popAside takes out the watch that was put aside and ends last, if it ends after that
+// instant, or returns nil.
+func (b *backlog) popAside(after instant) *Watch {
+	if b.aside.empty() || -b.aside.first() <= after {
+		return nil
+	}
+	x := b.aside.s[0].x
+	b.remove(x)
+	return x
+}
