@@ -4,34 +4,60 @@ SHELL = /bin/sh
 
 # A tool, not a dependency: `go run tool@version` leaves go.mod and go.sum alone.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+APIDIFF = golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
+
+# The releases of Go that are supported, the last two: README.md says so too. Every target runs
+# with the one that is installed; releases tries the other.
+RELEASES = go1.26.8 go1.27.0
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
 
+# One package at a time: on two cores the bursts of two at once break leases of seconds.
 test: tools ## vet and run all tests with the race detector; installs redis-server if missing
 	go vet ./...
-	CGO_ENABLED=1 REDLATCH_REQUIRE_REDIS=1 go test -race -count=1 -timeout 10m ./...
+	CGO_ENABLED=1 REDLATCH_REQUIRE_REDIS=1 go test -race -count=1 -p 1 -timeout 15m ./...
+
+# Without the race detector and in short, since the installed release has had all of that: a
+# release differs in its runtime, its standard library and its vet. Four at a time: most wait.
+releases: tools ## vet all, and test the library in short, with the other release of Go that is supported
+	@own=$$(go env GOVERSION | cut -d. -f1,2); for release in $(RELEASES); do \
+	  case $$release. in "$$own".*) continue;; esac; \
+	  echo "== $$release"; export GOTOOLCHAIN=$$release; \
+	  go vet ./... && \
+	  REDLATCH_REQUIRE_REDIS=1 go test -short -parallel 4 -count=1 -timeout 5m ./lua ./pubsub ./watchdog ./reentrant ./multilock || exit 1; \
+	done
 
 interop: ## test beside Redisson itself; installs a JDK and Maven if missing
 	@sh .ci/tools java
 	cd examples/redisson && mvn -q -B package
 	REDLATCH_REQUIRE_REDIS=1 go test -tags interop -count=1 -timeout 5m ./examples/redisson
 
-lint: ## check the format (gofmt), vet, staticcheck
+# The benchmarks' go.mod alone is compared, with -e: the tests of a dependency there need modules
+# that not every proxy serves, so go.sum differs from one machine to another.
+lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { \
 	  printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; }
+	go mod tidy -diff
+	go mod tidy -C examples/hourlyjob/cron -diff
+	@diff=$$(go mod tidy -C benchmarks -e -diff | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
+	  [ -z "$$diff" ] || { printf 'go mod tidy would change benchmarks:\n%s\n' "$$diff" >&2; exit 1; }
 	go vet ./...
 	go vet -tags interop ./examples/redisson
 	go vet -tags mutants ./internal/mutants
+	go vet -tags torture ./internal/torture
 	go run $(STATICCHECK) -tags interop ./...
 
 chaos: tools ## torment clients and server at random for a minute: CHAOS='-for 1h -seed 42'
 	REDLATCH_REQUIRE_REDIS=1 go test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -for 60s $(CHAOS)
 
-mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only no-poll,no-drift'
-	REDLATCH_REQUIRE_REDIS=1 go test ./internal/mutants -tags mutants -run '^TestMutants$$' -parallel 3 -count=1 -timeout 15m -v $(MUTANTS)
+torture: tools ## four long torments, about five minutes: processes, names, waiters, quorum: TORTURE='-run Quorum'
+	REDLATCH_REQUIRE_REDIS=1 go test ./internal/torture -tags torture -count=1 -timeout 15m -v $(TORTURE)
 
-# Apart from lint, which has three minutes on a new machine: the peers and the plots make
+mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only no-poll,no-drift'
+	REDLATCH_REQUIRE_REDIS=1 go test ./internal/mutants -tags mutants -run '^TestMutants$$' -parallel 3 -count=1 -timeout 25m -v $(MUTANTS)
+
+# Apart from lint, which has four minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
 smoke: tools ## vet, staticcheck and try the nested modules: the benchmarks, each for a moment, and the cron example
 	go vet -C benchmarks ./...
@@ -41,10 +67,21 @@ smoke: tools ## vet, staticcheck and try the nested modules: the benchmarks, eac
 	go run -C examples/hourlyjob/cron $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C examples/hourlyjob/cron -race -count=1 -timeout 90s ./...
 
-bench: tools ## measure everything into docs/benchmarks.md: 10 minutes on a machine that does nothing else
+bench: tools ## measure everything into docs/benchmarks.md: 15 minutes on a machine that does nothing else
 	@sh .ci/tools java
 	cd examples/redisson && mvn -q -B package
-	go run -C benchmarks . -for 2s -rounds 3 -json ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
+	go run -C benchmarks . -json ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
+
+# The last commit, or another: make compare BASE=main
+BASE = HEAD
+
+compare: tools ## measure the working tree against a commit: BASE=main COMPARE='-only free'; fails if it is slower
+	go run -C benchmarks ./compare -base $(BASE) $(COMPARE)
+
+api: ## show what changes for users in the exported names, against a commit: BASE=main
+	@base=$$(mktemp -d) && trap 'rm -rf "$$base"' EXIT && git archive $(BASE) | tar -x -C "$$base" && \
+	  (cd "$$base" && go run $(APIDIFF) -m -w "$$base/base.api" github.com/redlatch/redlatch 2>/dev/null) && \
+	  go run $(APIDIFF) -m "$$base/base.api" github.com/redlatch/redlatch 2>/dev/null
 
 tables: ## write the plots and the tables of docs/benchmarks.md again, from the JSON
 	go run -C benchmarks . -from ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
@@ -64,4 +101,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop lint chaos mutants smoke bench tables cover examples why tools
+.PHONY: help test interop lint chaos torture mutants smoke bench compare tables cover examples why releases tools
