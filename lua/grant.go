@@ -57,7 +57,8 @@ const NoTTL = time.Duration(-1)
 
 // Run sends the command.
 func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	keys := []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters()}
+	n := k.several(epochs, turns, waiters)
+	keys := append(make([]string, 0, 5), k.Lock, n[0], n[1], n[2])
 	if a.Fencing {
 		keys = append(keys, k.Token())
 	}
@@ -91,12 +92,13 @@ type Transfer struct {
 
 // Run sends the command.
 func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	keys := []string{k.Lock, k.Epoch(), k.Waiters()}
+	n := k.several(epochs, waiters, channels, listeners)
+	keys := append(make([]string, 0, 4), k.Lock, n[0], n[1])
 	if t.Fencing {
 		keys = append(keys, k.Token())
 	}
 	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch),
-		k.Channel(), k.Listeners(), t.Wake.Publish, flag(t.Wake.Counted))
+		n[2], n[3], t.Wake.Publish, flag(t.Wake.Counted))
 	if err != nil {
 		return Granted{}, err
 	}

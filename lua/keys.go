@@ -12,68 +12,111 @@ type Keys struct {
 // KeysOf returns the keys of the lock kept at key, for the client with that id.
 func KeysOf(key, client string) Keys { return Keys{Lock: key, client: client} }
 
-// What the names of the other keys and of the channels begin with.
+// A kind is what the name of another key or of a channel begins with.
+type kind string
+
 const (
-	epochs    = "redlatch_epoch"
-	turns     = "redlatch_turn"
-	waiters   = "redlatch_waiters"
-	tokens    = "redisson_lock_token"
-	channels  = "redisson_lock__channel"
-	listeners = "redlatch_listeners"
-	clients   = "redlatch_client"
+	epochs    kind = "redlatch_epoch"
+	turns     kind = "redlatch_turn"
+	waiters   kind = "redlatch_waiters"
+	tokens    kind = "redisson_lock_token"
+	channels  kind = "redisson_lock__channel"
+	listeners kind = "redlatch_listeners"
+	clients   kind = "redlatch_client"
+
+	// own stands for a client's own channel, which begins as the common one.
+	own kind = "own"
 )
 
 // Epoch is the key of this client's epoch.
-func (k Keys) Epoch() string { return k.ours(epochs) + ":" + k.client }
+func (k Keys) Epoch() string { return k.one(epochs) }
 
 // Turn is the key that keeps the free lock for the client that was woken.
-func (k Keys) Turn() string { return k.ours(turns) }
+func (k Keys) Turn() string { return k.one(turns) }
 
 // Waiters is the key of the registry of waiters.
-func (k Keys) Waiters() string { return k.ours(waiters) }
+func (k Keys) Waiters() string { return k.one(waiters) }
 
 // Token is the key of the fencing counter.
-func (k Keys) Token() string { return k.tagged(tokens, "") }
+func (k Keys) Token() string { return k.one(tokens) }
 
 // Channel is common to all clients, those of Redisson too.
-func (k Keys) Channel() string { return k.tagged(channels, "") }
+func (k Keys) Channel() string { return k.one(channels) }
 
 // Listeners is the channel of all Go clients, on which nothing is published: its
 // subscribers count.
-func (k Keys) Listeners() string { return k.tagged(listeners, "") }
+func (k Keys) Listeners() string { return k.one(listeners) }
 
 // Own is the channel of this client.
-func (k Keys) Own() string { return k.tagged(channels, ":"+k.client) }
+func (k Keys) Own() string { return k.one(own) }
 
 // ClientKey is the key by which the client with that id is known by name, if it has one: it is no lock's, and
 // begins as the others do that belong to the locks under the prefix.
-func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").tagged(clients, "") }
+func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").one(clients) }
 
 // Reserved reports whether a lock kept at key could be taken for what belongs to another
 // lock: its key begins as only such names do.
 func Reserved(key string) bool {
-	for _, kind := range []string{epochs, turns, waiters, tokens, channels, listeners, clients} {
-		if rest, found := strings.CutPrefix(key, kind); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
+	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients} {
+		if rest, found := strings.CutPrefix(key, string(kind)); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
 			return true
 		}
 	}
 	return false
 }
 
-// ours is tagged for what only Go clients use. A name that is nothing but a hash tag
-// has no colon: with one, "{a}" would share its keys with "a", as it does share the
-// channel and the counter of Redisson, where it makes no difference.
-func (k Keys) ours(kind string) string {
-	if strings.HasPrefix(k.Lock, "{") && strings.HasSuffix(k.Lock, "}") {
-		return kind + k.Lock
+// several returns the names of at most five kinds, in their order. They share one allocation: the
+// commands of one acquisition and release have eight of them.
+func (k Keys) several(kinds ...kind) (names [5]string) {
+	size := 0
+	for _, kind := range kinds {
+		size += len(kind) + len(":{}") + len(k.Lock)
+		if kind == own || kind == epochs {
+			size += len(channels) + len(":") + len(k.client)
+		}
 	}
-	return k.tagged(kind, "")
+	var all strings.Builder
+	all.Grow(size)
+	var ends [len(names)]int
+	for i, kind := range kinds {
+		k.write(&all, kind)
+		ends[i] = all.Len()
+	}
+	begin := 0
+	for i := range kinds {
+		names[i] = all.String()[begin:ends[i]]
+		begin = ends[i]
+	}
+	return names
 }
 
-// tagged is a name that is in the lock's slot.
-func (k Keys) tagged(prefix, suffix string) string {
-	if strings.Contains(k.Lock, "{") {
-		return prefix + ":" + k.Lock + suffix // has its own hash tag: Redisson's prefixName
+func (k Keys) one(kind kind) string { return k.several(kind)[0] }
+
+// write adds one name, which is in the lock's slot: a lock that has a hash tag gives it to the name, as
+// Redisson's prefixName does.
+//
+// A lock that is nothing but a hash tag has no colon in the names that only Go clients use: with one,
+// "{a}" would share its keys with "a". With Redisson's own it does share the channel and the counter,
+// where it makes no difference.
+func (k Keys) write(to *strings.Builder, kind kind) {
+	suffixed := kind == own || kind == epochs
+	if kind == own {
+		kind = channels
 	}
-	return prefix + ":{" + k.Lock + "}" + suffix
+	to.WriteString(string(kind))
+	switch ours := kind == epochs || kind == turns || kind == waiters; {
+	case ours && strings.HasPrefix(k.Lock, "{") && strings.HasSuffix(k.Lock, "}"):
+		to.WriteString(k.Lock)
+	case strings.Contains(k.Lock, "{"):
+		to.WriteString(":")
+		to.WriteString(k.Lock)
+	default:
+		to.WriteString(":{")
+		to.WriteString(k.Lock)
+		to.WriteString("}")
+	}
+	if suffixed {
+		to.WriteString(":")
+		to.WriteString(k.client)
+	}
 }

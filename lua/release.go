@@ -13,9 +13,10 @@ type Wake struct {
 	Counted bool          // the command and PUBSUB count all subscribers, as PUBLISH does not in a cluster
 }
 
-// args are the last arguments of every script that wakes.
-func (w Wake) args(k *Keys, first ...any) []any {
-	return append(first, k.Channel(), k.Listeners(), w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
+// add appends the last arguments of every script that wakes: the lock's common channel, that of the
+// listeners, and how they are used.
+func (w Wake) add(args []any, channel, listeners string) []any {
+	return append(args, channel, listeners, w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
 }
 
 func flag(set bool) int {
@@ -35,8 +36,9 @@ type Release struct {
 // Run sends the command. epochSet is false when Redis, being full, could not
 // remember the epoch that was asked for.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
-	reply, err := releaseScript.run(ctx, p, []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters()},
-		r.Wake.args(k, r.Owner, r.Order.Number, ms(r.Order.Epoch))...)
+	n := k.several(epochs, turns, waiters, channels, listeners)
+	reply, err := releaseScript.run(ctx, p, []string{k.Lock, n[0], n[1], n[2]},
+		r.Wake.add(append(make([]any, 0, 9), r.Owner, r.Order.Number, ms(r.Order.Epoch)), n[3], n[4])...)
 	if err != nil {
 		return 0, false, err
 	}
@@ -47,13 +49,15 @@ func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epoc
 // Leave takes a client out of the registry of waiters and passes on a wake-up
 // that it was given.
 func Leave(ctx context.Context, p Processor, k *Keys, client string, w Wake) error {
-	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, k.Turn(), k.Waiters()}, w.args(k, client)...)
+	n := k.several(turns, waiters, channels, listeners)
+	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add([]any{client}, n[2], n[3])...)
 	return err
 }
 
 // Force frees the lock whoever holds it and reports whether anybody did.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, k.Turn(), k.Waiters()}, w.args(k)...)
+	n := k.several(turns, waiters, channels, listeners)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add(nil, n[2], n[3])...)
 	return freed == 1, err
 }
 

@@ -95,7 +95,7 @@ func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
 
 	q.since = 0
 	q.turns.restart(time.Now())
-	h := q.hold(w.request, answer, sent)
+	h := q.hold(&w.request, answer, sent)
 	refusal := q.refusal(h, w, line)
 	if refusal == nil {
 		q.grant(w, h)

@@ -49,6 +49,7 @@ type Client struct {
 	names names
 
 	crew   crew
+	fields ownerFields
 	spare  sync.Pool // of *waiter
 	timers sync.Pool // of *time.Timer, stopped (release_wait.go)
 	chores *chores

@@ -101,6 +101,9 @@ func (c *courier) note(key string, silent bool) {
 
 // timedOut reports that a command was sent and not answered in time.
 func timedOut(err error) bool {
+	if err == nil {
+		return false // before the allocation that errors.As needs
+	}
 	var network net.Error
 	return lua.Unknown(err) && (errors.Is(err, lua.ErrNoReply) || errors.As(err, &network) && network.Timeout())
 }

@@ -91,6 +91,7 @@ func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
 		return nil, busy
 	}
 	w := q.enqueue(r)
+	at := arrival{leads: w.state == leading, ahead: q.holder, busy: q.holder != nil || q.busy}
 	q.mu.Unlock()
 	returned := false
 	defer func() {
@@ -98,7 +99,7 @@ func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
 			q.desert(ctx, w)
 		}
 	}()
-	h, err := q.await(ctx, w)
+	h, err := q.await(ctx, w, at)
 	if h != nil && w.from != nil && !w.told {
 		q.c.granted(w)
 	}

@@ -155,7 +155,7 @@ func (x *extending) tell(ctx context.Context) error {
 			return lua.Granted{}, errMoot
 		}
 		h.lease.tenant, h.lease.nested = h, h.lease.nested || h.count > 1
-		h.lease.asked(x.request)
+		h.lease.asked(x.lease, x.holdKind)
 		x.sent = time.Now()
 		count := h.count
 		q.mu.Unlock()

@@ -164,7 +164,7 @@ func (q *queue) move(ctx context.Context, l *lease, from, to string, doubted boo
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l.asked(request{lease: lease})
+	l.asked(lease, holdKind{})
 	switch {
 	case err == nil:
 		l.field, l.heir, l.nested = to, "", false

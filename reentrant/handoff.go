@@ -112,7 +112,7 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	q.turns.taken++
 	q.turns.told(g, time.Now())
 	h.end(ErrReleased)
-	to := q.hold(w.request, g, sent)
+	to := q.hold(&w.request, g, sent)
 	refusal := q.refusal(to, w, line)
 	if refusal == nil {
 		w.from = h

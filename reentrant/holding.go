@@ -26,19 +26,20 @@ type holding struct {
 	lease *lease    // own, or that of the holding before
 
 	// All guarded by queue.mu.
-	state      holdState
 	count      int           // holds: what Redis is told
 	holds      []holdKind    // each hold, in order
 	handles    []*handle     // those whose ctx is still to be ended
 	lost       chan struct{} // made when asked for; closed when the holding is lost or abandoned
 	err        error         // why it ended; set with state ended
 	remembered *lostHold     // what counts its holds after a loss
-	refused    bool          // Redis has granted it and no call has had it: nobody is told of its end
-	announced  bool          // Acquired was told, and what happened meanwhile (announce.go)
-	unheard    []func()      // what is to be told after it
+	unheard    []func()      // what is to be told after Acquired (announce.go)
 	until      time.Time     // until when it was valid, if it was passed on: the lease lives on
 
-	one [1]holdKind // room for holds: most locks are held once
+	// Small ones side by side: a holding is made at each hand-off, and counts in bytes there.
+	state     holdState
+	refused   bool        // Redis has granted it and no call has had it: nobody is told of its end
+	announced bool        // Acquired was told, and what happened meanwhile
+	one       [1]holdKind // room for holds: most locks are held once
 }
 
 // holdKind is what is known of one hold of a holding.
@@ -47,7 +48,7 @@ type holdKind struct {
 	handle bool // it is a [Hold], which has somebody to release it: an Unlock must not
 }
 
-type holdState int
+type holdState int8
 
 const (
 	live holdState = iota
@@ -63,13 +64,13 @@ type ownLease struct {
 
 // hold makes r's owner the holder, for a grant that was asked for at sent. The
 // caller has queue.mu and has announced its call to Close.
-func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
+func (q *queue) hold(r *request, g lua.Granted, sent time.Time) *holding {
 	own := &ownLease{}
 	h, l := &own.holding, &own.lease
 	l.q, l.field, l.tenant = q, r.owner, h
-	l.asked(r)
+	l.asked(r.lease, r.holdKind)
 	l.late = q.c.renewalsMayBeLate()
-	h.begin(q, l, r, time.Now())
+	h.begin(l, r, time.Now())
 	h.token = g.Token
 	q.holder = h
 	q.c.work.Add(1) // before held: Close reckons with the difference
@@ -79,8 +80,8 @@ func (q *queue) hold(r request, g lua.Granted, sent time.Time) *holding {
 	return h
 }
 
-func (h *holding) begin(q *queue, l *lease, r request, now time.Time) {
-	h.q, h.lease, h.owner, h.since, h.count = q, l, r.owner, now, 1
+func (h *holding) begin(l *lease, r *request, now time.Time) {
+	h.q, h.lease, h.owner, h.since, h.count = l.q, l, r.owner, now, 1
 	h.one[0] = r.holdKind
 	h.holds = h.one[:]
 }

@@ -36,14 +36,14 @@ type lease struct {
 
 var _ watchdog.Handler = (*lease)(nil)
 
-// asked notes a command with r's lease. Redis has run it by now or, when there is no
+// asked notes a command with that lease, for a hold of that kind. Redis has run it by now or, when there is no
 // answer, will have as a rule; it counts from when it does.
-func (l *lease) asked(r request) {
-	if reach := time.Now().Add(r.lease + watchdog.Drift(r.lease)); reach.After(l.reach) {
+func (l *lease) asked(lease time.Duration, kind holdKind) {
+	if reach := time.Now().Add(lease + watchdog.Drift(lease)); reach.After(l.reach) {
 		l.reach = reach
 	}
-	l.renewed = l.renewed || !r.fixed
-	l.long = l.long || r.lease > l.q.c.cfg.lease
+	l.renewed = l.renewed || !kind.fixed
+	l.long = l.long || lease > l.q.c.cfg.lease
 }
 
 // expiry is when the key is gone without a release: later than the validity, as

@@ -51,7 +51,7 @@ func (h *holding) leaveToNobody(d time.Duration) error {
 		return fmt.Errorf("%w: %q has %d of %s", ErrNested, h.q.name, h.count, h.owner)
 	}
 	h.lease.parting = &parting{nobody: h.q.c.nobody(), until: time.Now().Add(d), expires: h.lease.expiry()}
-	h.lease.asked(request{lease: d, holdKind: holdKind{fixed: true}}) // a release that is not confirmed has to reckon with it
+	h.lease.asked(d, holdKind{fixed: true}) // a release that is not confirmed has to reckon with it
 	return nil
 }
 

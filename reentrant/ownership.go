@@ -3,7 +3,6 @@ package reentrant
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 )
 
@@ -92,12 +91,6 @@ func (l *Lock) find(s scope, leaving bool) (identity, error) {
 		return identity{owner: l.c.id + ":" + bound.owner, shared: true}, nil
 	}
 	return identity{owner: l.c.goroutine()}, nil
-}
-
-// goroutine is the field of the calling goroutine.
-func (c *Client) goroutine() string {
-	var buf [64]byte // one allocation, for the string
-	return string(strconv.AppendInt(append(append(buf[:0], c.id...), ':'), goroutineID(), 10))
 }
 
 // ownedBy is the identity that a hold gives, if it is one of this lock and has not ended by a

@@ -32,7 +32,7 @@ func (q *queue) passOn(h *holding, now, until time.Time) bool {
 		return false
 	}
 	next := &holding{}
-	next.begin(q, h.lease, w.request, now)
+	next.begin(h.lease, &w.request, now)
 	h.passTo(next, until)
 	if q.c.cfg.maxHold > 0 {
 		q.c.watchdog.Update(&next.lease.watch, next.schedule(time.Time{}))

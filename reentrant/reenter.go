@@ -76,12 +76,16 @@ func (x *reentry) run(ctx context.Context) {
 	if lost := x.settle(g, err); lost != nil {
 		x.h.tellLost(lost)
 	}
-	if x.entered {
-		c, e := x.h.q.c, Event{
-			Ctx: x.ctx, Name: x.h.q.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
-		}
-		x.h.inform(func() { c.reentered(e) })
+	if x.entered && !x.h.q.c.mute {
+		x.tellReentered()
 	}
+}
+
+func (x *reentry) tellReentered() {
+	c, e := x.h.q.c, Event{
+		Ctx: x.ctx, Name: x.h.q.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
+	}
+	x.h.inform(func() { c.reentered(e) })
 }
 
 // settle enters the hold, or says why not. It returns the loss that it has found, to be told.
@@ -90,7 +94,7 @@ func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !x.told.sent.IsZero() {
-		h.lease.asked(x.request)
+		h.lease.asked(x.lease, x.holdKind)
 	}
 	switch {
 	case x.gone && x.told.sent.IsZero():
@@ -187,7 +191,7 @@ func (x *reentry) tell(ctx context.Context) (g lua.Granted, err error) {
 			return lua.Granted{}, errMoot
 		}
 		h.lease.tenant, h.lease.nested = h, true
-		h.lease.asked(x.request) // a release that is not confirmed has to reckon with it already
+		h.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
 		x.told = entry{count: h.count + 1, lease: h.extension(x.lease), sent: time.Now()}
 		q.mu.Unlock()
 		return lua.Count{Owner: h.owner, Count: x.told.count, Lease: x.told.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)

@@ -8,9 +8,16 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
+// arrival is what a waiter found when it joined the queue. What changes after that it is poked for.
+type arrival struct {
+	leads bool
+	ahead *holding // the holder, nil if no owner of this Client holds the lock
+	busy  bool     // this Client itself knows that the lock is not to be had now
+}
+
 // await takes a waiter through the queue. It returns nil and no error when the
 // waiter's owner has got the lock by another call and is to re-enter.
-func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
+func (q *queue) await(ctx context.Context, w *waiter, at arrival) (*holding, error) {
 	q.c.counters.waiting.Add(1)
 	limit, stop := w.limit()
 	v := &vigil{q: q, w: w, ctx: ctx, limit: limit, why: q.c.inquire(&w.request, q.keys.Lock)}
@@ -19,16 +26,12 @@ func (q *queue) await(ctx context.Context, w *waiter) (*holding, error) {
 		stop()
 		q.c.counters.waiting.Add(-1)
 	}()
-	q.mu.Lock()
-	leads, ahead := w.state == leading, q.holder
-	known := ahead != nil || q.busy // this Client itself knows that the lock is not to be had now
-	q.mu.Unlock()
-	if leads {
+	if at.leads {
 		return v.lead()
 	}
-	v.answered = known
-	if ahead != nil {
-		v.last.Holder = ahead.owner
+	v.answered = at.busy
+	if at.ahead != nil {
+		v.last.Holder = at.ahead.owner
 	}
 	v.tellWaiting()
 	for {
