@@ -47,7 +47,7 @@ func TestUserWithoutPexpire(t *testing.T) {
 			wantRefused(t, "transfer", err)
 			_, err = lua.Count{Owner: "a:1", Count: 3, Lease: time.Hour, Order: a.next()}.Run(ctx, a.p, &a.keys)
 			wantRefused(t, "count", err)
-			all, err := lua.Renew(ctx, a.p, []lua.Tenant{{Lock: name, Owner: "a:1"}}, time.Hour)
+			all, err := lua.Renew(ctx, a.p, []lua.FieldOwner{{Lock: name, Owner: "a:1"}}, time.Hour)
 			wantRefused(t, "renew", err)
 			if len(all) != 1 || all[0] != lua.Refused {
 				t.Fatal(all)

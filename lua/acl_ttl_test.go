@@ -39,30 +39,30 @@ func (r *rig) wantTTLs(t *testing.T, without string, a *client) {
 	t.Helper()
 	ctx := t.Context()
 	for _, holder := range []string{"", "a:1", "b:1"} {
-		for _, o := range []lua.Order{a.next(), a.marked()} {
+		for _, order := range []lua.Order{a.next(), a.marked()} {
 			for what, command := range map[string]func() error{
 				"acquire": func() error {
-					_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Order: o}).Run(ctx, a.p, &a.keys)
+					_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Order: order}).Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"count": func() error {
-					_, err := lua.Count{Owner: "a:1", Count: 2, Lease: 2 * lease, Order: o}.Run(ctx, a.p, &a.keys)
+					_, err := lua.Count{Owner: "a:1", Count: 2, Lease: 2 * lease, Order: order}.Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"transfer": func() error {
-					_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: o, Wake: a.wake}.Run(ctx, a.p, &a.keys)
+					_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: order, Wake: a.wake}.Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"release": func() error {
-					_, _, err := lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, a.p, &a.keys)
+					_, _, err := lua.Release{Owner: "a:1", Order: order, Wake: a.wake}.Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"linger": func() error {
-					_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, a.p, &a.keys)
+					_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: order, Wake: a.wake}.Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"renew": func() error {
-					_, err := lua.Renew(ctx, a.p, []lua.Tenant{{Lock: name, Owner: "a:1"}}, 2*lease)
+					_, err := lua.Renew(ctx, a.p, []lua.FieldOwner{{Lock: name, Owner: "a:1"}}, 2*lease)
 					return err
 				},
 				"leave": func() error { return lua.Leave(ctx, a.p, &a.keys, a.id, a.wake) },

@@ -91,14 +91,14 @@ func TestEpochEnds(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		late := lua.Acquire{Owner: "1", Order: a.next()}
-		o := a.marked()
-		a.release(t, "1", o)
+		order := a.marked()
+		a.release(t, "1", order)
 		if got := r.rdb.Get(t.Context(), a.keys.Epoch()).Val(); got != "2" {
 			t.Fatalf("epoch %q", got)
 		}
-		r.wantTTL(t, a.keys.Epoch(), o.Epoch)
+		r.wantTTL(t, a.keys.Epoch(), order.Epoch)
 		// The command that has set the epoch is not stale itself when resent.
-		wantVerdict(t, "release", first(a.release(t, "1", o)), lua.NotHeld)
+		wantVerdict(t, "release", first(a.release(t, "1", order)), lua.NotHeld)
 		r.expire(t, a.keys.Epoch())
 		wantVerdict(t, "acquire after the epoch", a.acquire(t, late).Verdict, lua.Done)
 	})

@@ -33,18 +33,18 @@ func (c *client) next() lua.Order {
 }
 
 func (c *client) marked() lua.Order {
-	o := c.next()
-	o.Epoch = lease
-	return o
+	order := c.next()
+	order.Epoch = lease
+	return order
 }
 
 func (c *client) owner(who string) string { return c.id + ":" + who }
 
-func (c *client) order(o lua.Order) lua.Order {
-	if o.Number == 0 {
-		o.Number = c.next().Number
+func (c *client) order(order lua.Order) lua.Order {
+	if order.Number == 0 {
+		order.Number = c.next().Number
 	}
-	return o
+	return order
 }
 
 func (c *client) fill(a lua.Acquire) lua.Acquire {
@@ -74,9 +74,9 @@ func (c *client) count(t *testing.T, cmd lua.Count) lua.Granted {
 	return g
 }
 
-func (c *client) release(t *testing.T, who string, o lua.Order) (lua.Verdict, bool) {
+func (c *client) release(t *testing.T, who string, order lua.Order) (lua.Verdict, bool) {
 	t.Helper()
-	v, set, err := lua.Release{Owner: c.owner(who), Order: c.order(o), Wake: c.wake}.Run(t.Context(), c.p, &c.keys)
+	v, set, err := lua.Release{Owner: c.owner(who), Order: c.order(order), Wake: c.wake}.Run(t.Context(), c.p, &c.keys)
 	if err != nil {
 		t.Fatalf("release: %v", err)
 	}
@@ -98,7 +98,7 @@ func (c *client) transfer(t *testing.T, cmd lua.Transfer) lua.Granted {
 
 func (c *client) renew(t *testing.T, who string, lease time.Duration) lua.Renewal {
 	t.Helper()
-	all, err := lua.Renew(t.Context(), c.p, []lua.Tenant{{Lock: c.keys.Lock, Owner: c.owner(who)}}, lease)
+	all, err := lua.Renew(t.Context(), c.p, []lua.FieldOwner{{Lock: c.keys.Lock, Owner: c.owner(who)}}, lease)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("renew: %v, %v", all, err)
 	}

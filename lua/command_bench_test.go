@@ -59,10 +59,10 @@ func BenchmarkRelease(b *testing.B) {
 // BenchmarkRenew500 is one batch of the watchdog's.
 func BenchmarkRenew500(b *testing.B) {
 	const batch = 500
-	var tenants []lua.Tenant
+	var tenants []lua.FieldOwner
 	var reply []any
 	for i := range batch {
-		tenants = append(tenants, lua.Tenant{Lock: fmt.Sprintf("%s:%d", name, i), Owner: benchOwner})
+		tenants = append(tenants, lua.FieldOwner{Lock: fmt.Sprintf("%s:%d", name, i), Owner: benchOwner})
 		reply = append(reply, int64(1))
 	}
 	b.ReportAllocs()

@@ -11,9 +11,9 @@ func TestCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		o := a.next()
+		order := a.next()
 		for range 2 { // twice is once
-			wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2, Order: o}).Verdict, lua.Done)
+			wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2, Order: order}).Verdict, lua.Done)
 			r.wantHeld(t, "a:1", "2")
 		}
 		wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2}).Verdict, lua.Done)

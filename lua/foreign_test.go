@@ -23,16 +23,16 @@ func TestForeignLock(t *testing.T) {
 		ctx := t.Context()
 		r.foreign(t, name, "RPUSH", name, "x", "y")
 		r.unchanged(t, func() {
-			for _, o := range []lua.Order{a.next(), a.marked()} {
-				_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Fencing: true, Order: o}).Run(ctx, r.rdb, &a.keys)
+			for _, order := range []lua.Order{a.next(), a.marked()} {
+				_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Fencing: true, Order: order}).Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "acquire", err)
-				_, err = lua.Count{Owner: "a:1", Count: 2, Lease: lease, Order: o}.Run(ctx, r.rdb, &a.keys)
+				_, err = lua.Count{Owner: "a:1", Count: 2, Lease: lease, Order: order}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "count", err)
-				_, _, err = lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+				_, _, err = lua.Release{Owner: "a:1", Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "release", err)
-				_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+				_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "linger", err)
-				_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: o}.Run(ctx, r.rdb, &a.keys)
+				_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: order}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "transfer", err)
 			}
 			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
@@ -61,8 +61,8 @@ func TestForeignBeside(t *testing.T) {
 				a := r.client("a")
 				r.foreign(t, key, "RPUSH", key, "x", "y")
 				before := r.snapshot(t)[key]
-				for _, o := range []lua.Order{{}, {Number: 1000, Epoch: lease}} {
-					r.everyCommand(t, a, o)
+				for _, order := range []lua.Order{{}, {Number: 1000, Epoch: lease}} {
+					r.everyCommand(t, a, order)
 				}
 				if after := r.snapshot(t)[key]; after != before {
 					t.Fatalf("%q was %v, is %v", key, before, after)
@@ -74,29 +74,29 @@ func TestForeignBeside(t *testing.T) {
 
 // everyCommand sends every command on a free lock, a lock of the client's and a
 // lock of another's, and takes every answer. After each a lock must have a TTL.
-func (r *rig) everyCommand(t *testing.T, a *client, o lua.Order) {
+func (r *rig) everyCommand(t *testing.T, a *client, order lua.Order) {
 	t.Helper()
 	ctx := t.Context()
-	o = a.order(o)
+	order = a.order(order)
 	commands := []func() error{
 		func() error {
-			_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Fencing: true, Order: o}).Run(ctx, r.rdb, &a.keys)
+			_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Fencing: true, Order: order}).Run(ctx, r.rdb, &a.keys)
 			return err
 		},
 		func() error {
-			_, err := lua.Count{Owner: "a:1", Count: 2, Lease: time.Hour, Order: o}.Run(ctx, r.rdb, &a.keys)
+			_, err := lua.Count{Owner: "a:1", Count: 2, Lease: time.Hour, Order: order}.Run(ctx, r.rdb, &a.keys)
 			return err
 		},
 		func() error {
-			_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: o}.Run(ctx, r.rdb, &a.keys)
+			_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: order}.Run(ctx, r.rdb, &a.keys)
 			return err
 		},
 		func() error {
-			_, _, err := lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+			_, _, err := lua.Release{Owner: "a:1", Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 			return err
 		},
 		func() error {
-			_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+			_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 			return err
 		},
 		func() error {

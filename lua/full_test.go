@@ -33,9 +33,9 @@ func TestFullRefusesGrants(t *testing.T) {
 		r.unchanged(t, func() {
 			for _, fencing := range []bool{false, true} {
 				for _, epoch := range []time.Duration{0, lease} {
-					o := a.next()
-					o.Epoch = epoch
-					_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: o, Fencing: fencing}.Run(ctx, r.rdb, &a.keys)
+					order := a.next()
+					order.Epoch = epoch
+					_, err := lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: order, Fencing: fencing}.Run(ctx, r.rdb, &a.keys)
 					wantFull(t, "transfer", err)
 				}
 			}
@@ -44,8 +44,8 @@ func TestFullRefusesGrants(t *testing.T) {
 		})
 		r.rdb.Del(ctx, name)
 		for _, fencing := range []bool{false, true} {
-			for _, o := range []lua.Order{b.next(), b.marked()} {
-				_, err := b.fill(lua.Acquire{Owner: "1", Order: o, Fencing: fencing}).Run(ctx, r.rdb, &b.keys)
+			for _, order := range []lua.Order{b.next(), b.marked()} {
+				_, err := b.fill(lua.Acquire{Owner: "1", Order: order, Fencing: fencing}).Run(ctx, r.rdb, &b.keys)
 				wantFull(t, "acquire", err)
 				r.wantFree(t)
 			}

@@ -38,8 +38,8 @@ type Granted struct {
 	Rank    int           // how many registered clients came before
 
 	// From Transfer.
-	Others    int // clients in the registry of waiters
-	Strangers int // clients of Redisson that wait; -1 if they cannot be counted
+	Others          int // clients in the registry of waiters
+	RedissonWaiters int // clients of Redisson that wait; -1 if they cannot be counted
 }
 
 // Verdict is what a script made of a command.
@@ -102,7 +102,7 @@ func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error
 	if err != nil {
 		return Granted{}, err
 	}
-	return Granted{Verdict: verdict(number(r, 0)), Token: number(r, 1), Others: int(number(r, 2)), Strangers: int(number(r, 3))}, nil
+	return Granted{Verdict: verdict(number(r, 0)), Token: number(r, 1), Others: int(number(r, 2)), RedissonWaiters: int(number(r, 3))}, nil
 }
 
 // Count sets the hold count of an owner that holds the lock.

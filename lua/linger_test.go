@@ -8,9 +8,9 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-func (c *client) linger(t *testing.T, who string, d time.Duration, o lua.Order) (lua.Verdict, bool) {
+func (c *client) linger(t *testing.T, who string, d time.Duration, order lua.Order) (lua.Verdict, bool) {
 	t.Helper()
-	v, set, err := lua.Linger{Owner: c.owner(who), Nobody: c.owner("=nobody"), While: d, Order: c.order(o), Wake: c.wake}.
+	v, set, err := lua.Linger{Owner: c.owner(who), Nobody: c.owner("=nobody"), While: d, Order: c.order(order), Wake: c.wake}.
 		Run(t.Context(), c.p, &c.keys)
 	if err != nil {
 		t.Fatalf("linger: %v", err)
@@ -23,15 +23,15 @@ func TestLinger(t *testing.T) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1", Lease: time.Hour})
 		a.count(t, lua.Count{Owner: "1", Count: 3})
-		o := a.next()
-		v, set := a.linger(t, "1", lease, o)
+		order := a.next()
+		v, set := a.linger(t, "1", lease, order)
 		if v != lua.Done || set {
 			t.Fatal(v, set)
 		}
 		r.wantHeld(t, "a:=nobody", "1") // once, whatever the other had
 		r.wantTTL(t, name, lease)       // shorter than what was left
 		r.unchanged(t, func() {
-			for _, again := range []lua.Order{o, a.next()} {
+			for _, again := range []lua.Order{order, a.next()} {
 				wantVerdict(t, "twice", first(a.linger(t, "1", time.Hour, again)), lua.Done)
 			}
 			wantVerdict(t, "the owner", a.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Busy)
@@ -95,8 +95,8 @@ func TestLingerTells(t *testing.T) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, c, b)
 		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
-		o := a.next()
-		a.linger(t, "1", lease, o)
+		order := a.next()
+		a.linger(t, "1", lease, order)
 		sub.want(t, c.keys.Own(), "0")
 		sub.want(t, b.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "0") // as Redisson does
@@ -108,7 +108,7 @@ func TestLingerTells(t *testing.T) {
 			t.Fatal("a turn")
 		}
 		r.unchanged(t, func() { // twice tells nobody
-			a.linger(t, "1", lease, o)
+			a.linger(t, "1", lease, order)
 			sub.wantNothing(t, r)
 		})
 	})
@@ -122,8 +122,8 @@ func TestLingerFull(t *testing.T) {
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		r.full(t)
 		r.unchanged(t, func() {
-			for _, o := range []lua.Order{a.next(), a.marked()} {
-				_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: time.Hour, Order: o, Wake: a.wake}.Run(t.Context(), r.rdb, &a.keys)
+			for _, order := range []lua.Order{a.next(), a.marked()} {
+				_, _, err := lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: time.Hour, Order: order, Wake: a.wake}.Run(t.Context(), r.rdb, &a.keys)
 				wantFull(t, "linger", err)
 			}
 		})

@@ -77,9 +77,9 @@ func TestLostInAStoppedServer(t *testing.T) {
 		wantOutcome(t, err, true, true)
 
 		var release sync.WaitGroup
-		o := a.marked()
+		order := a.marked()
 		release.Go(func() {
-			v, set, err := lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(t.Context(), r.rdb, &a.keys)
+			v, set, err := lua.Release{Owner: "a:1", Order: order, Wake: a.wake}.Run(t.Context(), r.rdb, &a.keys)
 			if err != nil || !set || v != lua.Done && v != lua.NotHeld {
 				t.Error(v, set, err)
 			}

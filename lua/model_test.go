@@ -47,7 +47,7 @@ func (c command) send(ctx context.Context, p lua.Processor, k *lua.Keys, wake lu
 	case transfer:
 		return lua.Transfer{From: c.owner, To: c.to, Lease: lease, Order: c.order, Fencing: true}.Run(ctx, p, k)
 	default:
-		all, err := lua.Renew(ctx, p, []lua.Tenant{{Lock: k.Lock, Owner: c.owner}}, lease)
+		all, err := lua.Renew(ctx, p, []lua.FieldOwner{{Lock: k.Lock, Owner: c.owner}}, lease)
 		if err == nil && all[0] == lua.NotOwner {
 			g.Verdict = lua.NotHeld
 		} else {

@@ -10,21 +10,21 @@ import (
 func TestMutantResentWithItsOwnEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
-		o := a.marked()
+		order := a.marked()
 		for range 2 {
-			wantVerdict(t, "acquire", a.acquire(t, lua.Acquire{Owner: "1", Order: o}).Verdict, lua.Done)
+			wantVerdict(t, "acquire", a.acquire(t, lua.Acquire{Owner: "1", Order: order}).Verdict, lua.Done)
 		}
-		o = a.marked()
+		order = a.marked()
 		for range 2 {
-			wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2, Order: o}).Verdict, lua.Done)
+			wantVerdict(t, "count", a.count(t, lua.Count{Owner: "1", Count: 2, Order: order}).Verdict, lua.Done)
 		}
-		o = a.marked()
+		order = a.marked()
 		for range 2 {
-			wantVerdict(t, "transfer", a.transfer(t, lua.Transfer{From: "1", To: "2", Order: o}).Verdict, lua.Done)
+			wantVerdict(t, "transfer", a.transfer(t, lua.Transfer{From: "1", To: "2", Order: order}).Verdict, lua.Done)
 		}
-		o = a.marked()
+		order = a.marked()
 		for _, want := range []lua.Verdict{lua.Done, lua.NotHeld} {
-			wantVerdict(t, "release", first(a.release(t, "2", o)), want)
+			wantVerdict(t, "release", first(a.release(t, "2", order)), want)
 		}
 	})
 }
@@ -76,11 +76,11 @@ func TestMutantStrangersAreCountedOrUnknown(t *testing.T) {
 		if _, err := ps.ReceiveTimeout(t.Context(), within); err != nil {
 			t.Fatal(err)
 		}
-		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Strangers != 0 {
+		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.RedissonWaiters != 0 {
 			t.Errorf("counted: %+v", g)
 		}
 		a.wake.Counted = false
-		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.Strangers != -1 {
+		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.RedissonWaiters != -1 {
 			t.Errorf("uncounted: %+v", g)
 		}
 	})

@@ -25,7 +25,7 @@ func answered(cmd redis.Cmder) error {
 }
 
 func renewOne(t *testing.T, p lua.Processor) (lua.Renewal, error) {
-	r, err := lua.Renew(t.Context(), p, []lua.Tenant{{Lock: "l", Owner: "o"}}, time.Minute)
+	r, err := lua.Renew(t.Context(), p, []lua.FieldOwner{{Lock: "l", Owner: "o"}}, time.Minute)
 	if err != nil || len(r) != 1 {
 		return lua.Refused, err
 	}

@@ -55,21 +55,21 @@ func (r *rig) wantRefusals(t *testing.T, a *client, code string) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for _, o := range []lua.Order{a.next(), a.marked()} {
-		_, err := a.fill(lua.Acquire{Owner: "1", Order: o}).Run(ctx, r.rdb, &a.keys)
+	for _, order := range []lua.Order{a.next(), a.marked()} {
+		_, err := a.fill(lua.Acquire{Owner: "1", Order: order}).Run(ctx, r.rdb, &a.keys)
 		want("acquire", err)
-		_, err = lua.Count{Owner: "a:1", Count: 2, Order: o}.Run(ctx, r.rdb, &a.keys)
+		_, err = lua.Count{Owner: "a:1", Count: 2, Order: order}.Run(ctx, r.rdb, &a.keys)
 		want("count", err)
-		_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: o}.Run(ctx, r.rdb, &a.keys)
+		_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Order: order}.Run(ctx, r.rdb, &a.keys)
 		want("transfer", err)
-		_, _, err = lua.Release{Owner: "a:1", Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+		_, _, err = lua.Release{Owner: "a:1", Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 		want("release", err)
-		_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: o, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
+		_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 		want("linger", err)
 	}
 	_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
 	want("force", err)
-	all, err := lua.Renew(ctx, r.rdb, []lua.Tenant{{Lock: name, Owner: "a:1"}}, 2*lease)
+	all, err := lua.Renew(ctx, r.rdb, []lua.FieldOwner{{Lock: name, Owner: "a:1"}}, 2*lease)
 	if err == nil || len(all) != 1 || all[0] != lua.Refused {
 		t.Errorf("renew: %v, %v", all, err)
 	}

@@ -11,13 +11,13 @@ func TestRelease(t *testing.T) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		a.count(t, lua.Count{Owner: "1", Count: 3})
-		o := a.next()
-		v, set := a.release(t, "1", o) // whatever the count
+		order := a.next()
+		v, set := a.release(t, "1", order) // whatever the count
 		if v != lua.Done || set {
 			t.Fatal(v, set)
 		}
 		r.wantFree(t)
-		for _, again := range []lua.Order{o, a.next()} {
+		for _, again := range []lua.Order{order, a.next()} {
 			wantVerdict(t, "again", first(a.release(t, "1", again)), lua.NotHeld)
 		}
 		if n := r.rdb.DBSize(t.Context()).Val(); n != 0 {
@@ -30,9 +30,9 @@ func TestReleaseSetsEpoch(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		o := a.marked()
+		order := a.marked()
 		for _, want := range []lua.Verdict{lua.Done, lua.NotHeld} {
-			v, set := a.release(t, "1", o)
+			v, set := a.release(t, "1", order)
 			if v != want || !set {
 				t.Fatal(v, set)
 			}

@@ -18,7 +18,7 @@ const (
 
 // Tenant says who must be found to hold the lock at Lock: Owner or, while the client is
 // handing it over, Heir.
-type Tenant struct{ Lock, Owner, Heir string }
+type FieldOwner struct{ Lock, Owner, Next string }
 
 // renewTogether is how many locks one script renews at most: it takes Redis 1 to 4 ms, in which
 // nobody else is served.
@@ -29,7 +29,7 @@ const renewTogether = 500
 // one, otherwise one after another: Redis serves others between them. The error tells why
 // entries were refused, the first one if there are several; an entry whose script has no reply is
 // Refused, and without any reply there are no entries.
-func Renew(ctx context.Context, p Processor, tenants []Tenant, lease time.Duration) ([]Renewal, error) {
+func Renew(ctx context.Context, p Processor, tenants []FieldOwner, lease time.Duration) ([]Renewal, error) {
 	var batches []*invocation
 	for part := range slices.Chunk(tenants, renewTogether) {
 		locks := make([]string, len(part))
@@ -37,7 +37,7 @@ func Renew(ctx context.Context, p Processor, tenants []Tenant, lease time.Durati
 		args = append(args, ms(lease))
 		for i, t := range part {
 			locks[i] = t.Lock
-			args = append(args, t.Owner, t.Heir)
+			args = append(args, t.Owner, t.Next)
 		}
 		batches = append(batches, &invocation{keys: locks, args: args})
 	}

@@ -42,11 +42,11 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 }
 
 // many makes n locks, of which every tenth is somebody else's.
-func many(t *testing.T, r *rig, n int) []lua.Tenant {
+func many(t *testing.T, r *rig, n int) []lua.FieldOwner {
 	t.Helper()
-	tenants := make([]lua.Tenant, n)
+	tenants := make([]lua.FieldOwner, n)
 	for i := range tenants {
-		tenants[i] = lua.Tenant{Lock: fmt.Sprintf("{x}many:%d", i), Owner: "a:1"}
+		tenants[i] = lua.FieldOwner{Lock: fmt.Sprintf("{x}many:%d", i), Owner: "a:1"}
 		owner := "a:1"
 		if i%10 == 0 {
 			owner = "b:1"

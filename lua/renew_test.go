@@ -68,13 +68,13 @@ func TestRenewBatch(t *testing.T) {
 		r.foreign(t, "{x}mine", "HSET", "{x}mine", "a:1", "1")
 		r.foreign(t, "{x}heirs", "HSET", "{x}heirs", "a:1", "1")
 		before := r.snapshot(t)
-		got, err := lua.Renew(t.Context(), r.rdb, []lua.Tenant{
-			{Lock: "{x}string", Owner: "a:1", Heir: "a:2"},
+		got, err := lua.Renew(t.Context(), r.rdb, []lua.FieldOwner{
+			{Lock: "{x}string", Owner: "a:1", Next: "a:2"},
 			{Lock: name, Owner: "a:1"},
-			{Lock: "{x}none", Owner: "a:1", Heir: "a:2"},
-			{Lock: "{x}other", Owner: "a:1", Heir: "a:2"},
+			{Lock: "{x}none", Owner: "a:1", Next: "a:2"},
+			{Lock: "{x}other", Owner: "a:1", Next: "a:2"},
 			{Lock: "{x}mine", Owner: "a:1"},
-			{Lock: "{x}heirs", Owner: "a:0", Heir: "a:1"},
+			{Lock: "{x}heirs", Owner: "a:0", Next: "a:1"},
 		}, time.Hour)
 		want := []lua.Renewal{lua.NotOwner, lua.Renewed, lua.NotOwner, lua.NotOwner, lua.Renewed, lua.Renewed}
 		if err != nil || !slices.Equal(got, want) {
@@ -94,9 +94,9 @@ func TestRenewBatch(t *testing.T) {
 
 func TestRenewMany(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
-		tenants := make([]lua.Tenant, 10_000)
+		tenants := make([]lua.FieldOwner, 10_000)
 		for i := range tenants {
-			tenants[i] = lua.Tenant{Lock: name, Owner: "nobody"}
+			tenants[i] = lua.FieldOwner{Lock: name, Owner: "nobody"}
 		}
 		got, err := lua.Renew(t.Context(), r.rdb, tenants, time.Hour)
 		if err != nil || len(got) != len(tenants) || slices.ContainsFunc(got, func(r lua.Renewal) bool { return r != lua.NotOwner }) {

@@ -13,7 +13,7 @@ var (
 	//go:embed wake.lua
 	wakeFunction string
 	//go:embed strangers.lua
-	strangersFunction string
+	redissonWaitersFunction string
 	//go:embed raise.lua
 	raiseFunction string
 
@@ -42,13 +42,13 @@ var (
 var (
 	acquireScript  = newScript(raiseFunction, acquireSource)
 	countScript    = newScript(countSource)
-	releaseScript  = newScript(strangersFunction, wakeFunction, releaseSource)
-	transferScript = newScript(raiseFunction, strangersFunction, transferSource)
+	releaseScript  = newScript(redissonWaitersFunction, wakeFunction, releaseSource)
+	transferScript = newScript(raiseFunction, redissonWaitersFunction, transferSource)
 	renewScript    = newScript(renewSource)
-	leaveScript    = newScript(strangersFunction, wakeFunction, leaveSource)
-	forceScript    = newScript(strangersFunction, wakeFunction, forceSource)
-	lingerScript   = newScript(strangersFunction, lingerSource)
-	reportScript   = newScript(strangersFunction, reportSource)
+	leaveScript    = newScript(redissonWaitersFunction, wakeFunction, leaveSource)
+	forceScript    = newScript(redissonWaitersFunction, wakeFunction, forceSource)
+	lingerScript   = newScript(redissonWaitersFunction, lingerSource)
+	reportScript   = newScript(redissonWaitersFunction, reportSource)
 	inspectScript  = newScript(inspectSource)
 )
 

@@ -38,12 +38,12 @@ func TestShardedReleaseYieldsToStrangers(t *testing.T) {
 		a.wake.Publish = "SPUBLISH"
 		r.queue(t, a, b)
 		sub := listenSharded(t, r, b.keys.Own(), a.keys.Channel(), a.keys.Listeners())
-		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Strangers != 0 {
+		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.RedissonWaiters != 0 {
 			t.Fatalf("without a stranger: %+v", g)
 		}
 		stranger(t, r) // who listens plainly is not counted, nor would he hear anything
 		shardedStranger(t, r)
-		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.Strangers != 1 {
+		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.RedissonWaiters != 1 {
 			t.Fatalf("beside a stranger: %+v", g)
 		}
 		a.release(t, "1", lua.Order{})
@@ -82,7 +82,7 @@ func TestShardedRefused(t *testing.T) {
 		a.wake.Publish = "SPUBLISH"
 		r.queue(t, a, b, c)
 		sub := listen(t, r, c.keys.Own(), a.keys.Channel()) // b is elsewhere
-		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.Strangers != -1 {
+		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.RedissonWaiters != -1 {
 			t.Fatalf("%+v", g)
 		}
 		a.release(t, "2", lua.Order{})

@@ -80,11 +80,11 @@ func TestNoStrangersAmongGoClients(t *testing.T) {
 		r.queue(t, a, b)
 		listen(t, r, b.keys.Own(), a.keys.Channel())
 		listen(t, r, c.keys.Own(), a.keys.Channel())
-		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.Strangers != 0 || g.Others != 1 {
+		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.RedissonWaiters != 0 || g.Others != 1 {
 			t.Fatalf("transfer: %+v", g)
 		}
 		stranger(t, r)
-		if g := a.transfer(t, lua.Transfer{From: "2", To: "3"}); g.Verdict != lua.Done || g.Strangers != 1 || g.Others != 1 {
+		if g := a.transfer(t, lua.Transfer{From: "2", To: "3"}); g.Verdict != lua.Done || g.RedissonWaiters != 1 || g.Others != 1 {
 			t.Fatalf("transfer beside a stranger: %+v", g)
 		}
 	})

@@ -31,11 +31,11 @@ func TestTransferTwiceKeepsCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})
-		o := a.next()
-		a.transfer(t, lua.Transfer{From: "1", To: "2", Order: o})
+		order := a.next()
+		a.transfer(t, lua.Transfer{From: "1", To: "2", Order: order})
 		a.count(t, lua.Count{Owner: "2", Count: 2, Lease: time.Hour})
 		r.unchanged(t, func() {
-			wantVerdict(t, "again", a.transfer(t, lua.Transfer{From: "1", To: "2", Order: o}).Verdict, lua.Done)
+			wantVerdict(t, "again", a.transfer(t, lua.Transfer{From: "1", To: "2", Order: order}).Verdict, lua.Done)
 		})
 	})
 }

@@ -27,8 +27,8 @@ func TestReleaseWakesTheFirst(t *testing.T) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, c, b) // not by name
 		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
-		o := a.next()
-		a.release(t, "1", o)
+		order := a.next()
+		a.release(t, "1", order)
 		sub.want(t, c.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "-0") // and the common channel last
 		sub.wantNothing(t, r)
@@ -36,7 +36,7 @@ func TestReleaseWakesTheFirst(t *testing.T) {
 			t.Fatalf("waiters %v", got)
 		}
 		r.unchanged(t, func() { // twice wakes nobody else
-			a.release(t, "1", o)
+			a.release(t, "1", order)
 			sub.wantNothing(t, r)
 		})
 	})

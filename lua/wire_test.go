@@ -30,13 +30,13 @@ func (w *wire) Process(_ context.Context, cmd redis.Cmder) error {
 // the order that the script documents.
 func TestCommandLines(t *testing.T) {
 	k := lua.KeysOf("l", "c")
-	o := lua.Order{Number: 7, Epoch: 9 * time.Second}
+	order := lua.Order{Number: 7, Epoch: 9 * time.Second}
 	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Yield: 10 * time.Millisecond, Counted: true}
 	ctx := t.Context()
 	for want, run := range map[string]func(p lua.Processor) error{
 		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5 1": func(p lua.Processor) error {
 			// A lease is rounded up: it must not end before its holder thinks.
-			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: o, Client: "c", Register: 3 * time.Second, Since: 5, AfterRedisson: true}
+			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: order, Client: "c", Register: 3 * time.Second, Since: 5, AfterRedisson: true}
 			_, err := a.Run(ctx, p, &k)
 			return err
 		},
@@ -45,23 +45,23 @@ func TestCommandLines(t *testing.T) {
 			return err
 		},
 		"2 l redlatch_epoch:{l}:c o 3 0 7 9000": func(p lua.Processor) error {
-			_, err := lua.Count{Owner: "o", Count: 3, Order: o}.Run(ctx, p, &k)
+			_, err := lua.Count{Owner: "o", Count: 3, Order: order}.Run(ctx, p, &k)
 			return err
 		},
 		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
-			_, _, err := lua.Release{Owner: "o", Order: o, Wake: wake}.Run(ctx, p, &k)
+			_, _, err := lua.Release{Owner: "o", Order: order, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
 		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 1": func(p lua.Processor) error {
-			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Wake: wake}.Run(ctx, p, &k)
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: order, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
 		"4 l redlatch_epoch:{l}:c redlatch_waiters:{l} redisson_lock_token:{l} o n 1000 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0": func(p lua.Processor) error {
-			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: o, Fencing: true, Wake: lua.Wake{Publish: "PUBLISH"}}.Run(ctx, p, &k)
+			_, err := lua.Transfer{From: "o", To: "n", Lease: time.Second, Order: order, Fencing: true, Wake: lua.Wake{Publish: "PUBLISH"}}.Run(ctx, p, &k)
 			return err
 		},
 		"2 l m 1000 o  p q": func(p lua.Processor) error {
-			_, err := lua.Renew(ctx, p, []lua.Tenant{{Lock: "l", Owner: "o"}, {Lock: "m", Owner: "p", Heir: "q"}}, time.Second)
+			_, err := lua.Renew(ctx, p, []lua.FieldOwner{{Lock: "l", Owner: "o"}, {Lock: "m", Owner: "p", Next: "q"}}, time.Second)
 			return err
 		},
 		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
@@ -72,7 +72,7 @@ func TestCommandLines(t *testing.T) {
 			return err
 		},
 		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1001 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH": func(p lua.Processor) error {
-			_, _, err := lua.Linger{Owner: "o", Nobody: "n", While: time.Second + 1, Order: o, Wake: wake}.Run(ctx, p, &k)
+			_, _, err := lua.Linger{Owner: "o", Nobody: "n", While: time.Second + 1, Order: order, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
 		"2 l redlatch_waiters:{l} redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 1": func(p lua.Processor) error {

@@ -12,6 +12,6 @@ func byDeadline(ctx context.Context) bool {
 }
 
 // overdue reports whether a call that ended because of err has been ended by its ctx's deadline.
-func (g *gathering) overdue(err error) bool {
-	return byDeadline(g.caller) && errors.Is(err, context.DeadlineExceeded)
+func (a *acquisition) overdue(err error) bool {
+	return byDeadline(a.caller) && errors.Is(err, context.DeadlineExceeded)
 }

@@ -44,7 +44,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		return h.whyOver()
 	}
 	h.mu.Lock()
-	grips, renewed := slices.Clone(h.grips), h.fixed.IsZero()
+	grips, renewed := slices.Clone(h.holds), h.fixed.IsZero()
 	h.mu.Unlock()
 	if renewed {
 		return fmt.Errorf("redlatch: lock %q: %w", h.l.name, reentrant.ErrRenewed)
@@ -56,9 +56,9 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		return h.whyOver()
 	}
 	h.mu.Lock()
-	h.fixed = latest(h.fixed, h.l.leased(h.grips))
+	h.fixed = latest(h.fixed, h.l.leased(h.holds))
 	h.mu.Unlock()
-	h.poke() // the keeper, which waits for the end as it was
+	h.notify() // the keeper, which waits for the end as it was
 	if confirmed < h.l.need {
 		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(grips), Members: members}
 	}

@@ -18,7 +18,7 @@ const maxFailures = 3
 // gathering is the way of one call to a hold: rounds of single attempts on all members
 // in parallel, and waits on one of them in between (wait.go). It belongs to the calling
 // goroutine.
-type gathering struct {
+type acquisition struct {
 	l      *MultiLock
 	user   context.Context // the caller's
 	caller context.Context // made from it, to act for the caller on other goroutines
@@ -27,7 +27,7 @@ type gathering struct {
 	use    use
 	outer  *Hold // of the same owner, if the call is nested
 	began  time.Time
-	grips  []grip // in canonical order
+	holds  []memberHold // in canonical order
 
 	vain        time.Duration // the longest wait of this call that its patience was too short for
 	timid       bool          // the call does with little patience until it gives members back again
@@ -49,24 +49,24 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 	if err != nil {
 		return nil, err
 	}
-	g := &gathering{
+	a := &acquisition{
 		l: l, user: ctx, caller: id.acting, ctx: id.acting, terms: terms, use: use,
-		began: time.Now(), grips: make([]grip, len(l.members)),
+		began: time.Now(), holds: make([]memberHold, len(l.members)),
 	}
 	for i, m := range l.members {
-		g.grips[i].m = m
+		a.holds[i].m = m
 	}
 	if terms.Limited && terms.Wait > 0 {
-		limited, cancel := context.WithDeadlineCause(g.caller, g.began.Add(terms.Wait), errLimit)
+		limited, cancel := context.WithDeadlineCause(a.caller, a.began.Add(terms.Wait), errLimit)
 		defer cancel()
-		g.ctx = limited
+		a.ctx = limited
 	}
-	g.outer = outer
-	h, err := g.run(id.owner)
-	if lost := g.outer.loss(); lost != nil {
+	a.outer = outer
+	h, err := a.run(id.owner)
+	if lost := a.outer.loss(); lost != nil {
 		// Whoever is inside a hold believes to have held the lock all along.
 		if h != nil {
-			l.giveBack(g.ctx, multiTenure{h})
+			l.giveBack(a.ctx, multiTenure{h})
 		}
 		return nil, lost
 	}
@@ -91,34 +91,34 @@ func (l *MultiLock) nesting(ctx context.Context) (id identity, outer *Hold, err 
 }
 
 // run tries until there is a hold, or an error.
-func (g *gathering) run(owner string) (*Hold, error) {
-	if g.ctx.Err() != nil {
-		return nil, g.failure(ended(g.ctx))
+func (a *acquisition) run(owner string) (*Hold, error) {
+	if a.ctx.Err() != nil {
+		return nil, a.failure(ended(a.ctx))
 	}
 	for late := 0; ; {
-		complete := g.round(nil)
-		err := twice(g.grips)
+		complete := a.round(nil)
+		err := duplicates(a.holds)
 		if err != nil {
-			err = g.end(err)
+			err = a.end(err)
 		} else if !complete {
-			complete, err = g.next()
+			complete, err = a.next()
 		}
 		switch {
 		case err != nil:
 			return nil, err
 		case !complete:
 			continue
-		case g.caller.Err() != nil:
-			return nil, g.end(ended(g.caller))
+		case a.caller.Err() != nil:
+			return nil, a.end(ended(a.caller))
 		}
-		if h := g.newHold(owner); h != nil {
+		if h := a.newHold(owner); h != nil {
 			return h, nil
 		}
-		g.giveBack(g.all())
-		if late++; g.once() || late == maxFailures {
-			return nil, g.failure(errTooLate)
+		a.giveBack(a.all())
+		if late++; a.once() || late == maxFailures {
+			return nil, a.failure(errTooLate)
 		}
-		if err := g.pause(g.someTime()); err != nil {
+		if err := a.pause(a.someTime()); err != nil {
 			return nil, err
 		}
 	}
@@ -126,42 +126,42 @@ func (g *gathering) run(owner string) (*Hold, error) {
 
 // next says what is done after a round that was not complete: nothing (an error), or
 // waiting, which may itself complete the hold.
-func (g *gathering) next() (complete bool, err error) {
-	failed := g.where(func(x *grip) bool { return x.failed() })
-	doomed := g.where(func(x *grip) bool { return !x.busy() && hopeless(x.err) })
-	spare := len(g.grips) - g.l.need
+func (a *acquisition) next() (complete bool, err error) {
+	failed := a.where(func(x *memberHold) bool { return x.failed() })
+	doomed := a.where(func(x *memberHold) bool { return !x.busy() && permanent(x.err) })
+	spare := len(a.holds) - a.l.need
 	switch {
-	case g.ctx.Err() != nil:
-		return false, g.end(ended(g.ctx))
-	case g.once(), g.outer.loss() != nil:
-		return false, g.end(nil)
+	case a.ctx.Err() != nil:
+		return false, a.end(ended(a.ctx))
+	case a.once(), a.outer.loss() != nil:
+		return false, a.end(nil)
 	case len(doomed) > spare:
-		return false, g.end(doomed[0].err)
+		return false, a.end(doomed[0].err)
 	case len(failed) > spare:
-		if g.failures++; g.failures == 1 {
-			g.failingFrom = time.Now()
+		if a.failures++; a.failures == 1 {
+			a.failingFrom = time.Now()
 		}
-		if !g.answered && g.failures >= maxFailures || time.Since(g.failingFrom) > g.l.cfg.lease {
-			return false, g.end(nil)
+		if !a.answered && a.failures >= maxFailures || time.Since(a.failingFrom) > a.l.cfg.lease {
+			return false, a.end(nil)
 		}
-		g.giveBack(g.all())
-		return false, g.pause(g.someTime())
+		a.giveBack(a.all())
+		return false, a.pause(a.someTime())
 	}
-	g.failures, g.answered = 0, true
-	if busy := g.where((*grip).awaitable); len(busy) > 0 {
-		return g.waitFor(busy[0])
+	a.failures, a.answered = 0, true
+	if busy := a.where((*memberHold).retryable); len(busy) > 0 {
+		return a.waitFor(busy[0])
 	}
 	// Quarantine is what is left, and its end is known.
-	g.giveBack(g.all())
-	return false, g.pause(g.quarantine() + g.someTime()/8)
+	a.giveBack(a.all())
+	return false, a.pause(a.quarantine() + a.someTime()/8)
 }
 
 // quarantine is how long it takes until enough members are out of it.
-func (g *gathering) quarantine() (wait time.Duration) {
+func (a *acquisition) quarantine() (wait time.Duration) {
 	usable := 0
-	left := make([]time.Duration, 0, len(g.grips))
-	for i := range g.grips {
-		x := &g.grips[i]
+	left := make([]time.Duration, 0, len(a.holds))
+	for i := range a.holds {
+		x := &a.holds[i]
 		var q *QuarantineError
 		switch {
 		case errors.As(x.err, &q):
@@ -170,52 +170,52 @@ func (g *gathering) quarantine() (wait time.Duration) {
 			usable++
 		}
 	}
-	return nth(left, g.l.need-usable)
+	return nth(left, a.l.need-usable)
 }
 
 // once reports whether the call is a single attempt.
-func (g *gathering) once() bool { return g.terms.Limited && g.terms.Wait <= 0 }
+func (a *acquisition) once() bool { return a.terms.Limited && a.terms.Wait <= 0 }
 
 // someTime is a random time, so that callers that got into each other's way do not
 // meet again.
-func (g *gathering) someTime() time.Duration {
-	return time.Millisecond + rand.N(g.l.cfg.limit/2+1)
+func (a *acquisition) someTime() time.Duration {
+	return time.Millisecond + rand.N(a.l.cfg.limit/2+1)
 }
 
 // pause waits. The error is that of a call that is over.
-func (g *gathering) pause(d time.Duration) error {
+func (a *acquisition) pause(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-g.ctx.Done():
-		return g.end(ended(g.ctx))
+	case <-a.ctx.Done():
+		return a.end(ended(a.ctx))
 	}
 }
 
 // end gives everything back and returns the call's error.
-func (g *gathering) end(err error) error {
-	failure := g.failure(err) // before: it tells what was held
-	g.giveBack(g.all())
+func (a *acquisition) end(err error) error {
+	failure := a.failure(err) // before: it tells what was held
+	a.giveBack(a.all())
 	return failure
 }
 
 // failure is the error of a call that ended because of err, or at its limit.
-func (g *gathering) failure(err error) *NotAcquiredError {
+func (a *acquisition) failure(err error) *NotAcquiredError {
 	if errors.Is(err, errLimit) {
 		err = nil
 	}
-	more := func(pick func(x *grip) bool) bool { return len(g.where(pick)) > len(g.grips)-g.l.need }
+	more := func(pick func(x *memberHold) bool) bool { return len(a.where(pick)) > len(a.holds)-a.l.need }
 	e := &NotAcquiredError{
-		Name: g.l.name, Held: g.had, Need: g.l.need, Of: len(g.grips),
-		Waited: time.Since(g.began), Err: err, Members: memberErrors(g.grips),
-		Busy: (err == nil || g.overdue(err)) &&
-			more(func(x *grip) bool { return x.busy() && (g.once() || x.said()) }),
-		said:   more(func(x *grip) bool { return x.busy() && x.said() }),
-		failed: more((*grip).failed),
-		doomed: hopeless(err) || more(func(x *grip) bool { return !x.busy() && hopeless(x.err) }),
+		Name: a.l.name, Held: a.had, Need: a.l.need, Of: len(a.holds),
+		Waited: time.Since(a.began), Err: err, Members: memberErrors(a.holds),
+		Busy: (err == nil || a.overdue(err)) &&
+			more(func(x *memberHold) bool { return x.busy() && (a.once() || x.confirmedBusy()) }),
+		said:   more(func(x *memberHold) bool { return x.busy() && x.confirmedBusy() }),
+		failed: more((*memberHold).failed),
+		doomed: permanent(err) || more(func(x *memberHold) bool { return !x.busy() && permanent(x.err) }),
 	}
-	e.waits = err == nil && !e.failed && !e.doomed && len(g.where((*grip).awaitable)) > 0
+	e.waits = err == nil && !e.failed && !e.doomed && len(a.where((*memberHold).retryable)) > 0
 	return e
 }

@@ -28,14 +28,14 @@ type Hold struct {
 	changed chan struct{} // capacity 1: a member's hold has ended
 
 	mu       sync.Mutex
-	state    holdState // guarded by mu
-	released bool      // Release was called; guarded by mu
-	grips    []grip    // in canonical order; guarded by mu
-	fixed    time.Time // when it ends; zero: it is renewed; guarded by mu
-	last     time.Time // ValidUntil when it was last looked at; guarded by mu
-	err      error     // the loss; guarded by mu
-	ended    time.Time // when it was released or lost; guarded by mu
-	outer    *Hold     // that it is nested in; nil if none, and when this one has ended; guarded by mu
+	state    holdState    // guarded by mu
+	released bool         // Release was called; guarded by mu
+	holds    []memberHold // in canonical order; guarded by mu
+	fixed    time.Time    // when it ends; zero: it is renewed; guarded by mu
+	last     time.Time    // ValidUntil when it was last looked at; guarded by mu
+	err      error        // the loss; guarded by mu
+	ended    time.Time    // when it was released or lost; guarded by mu
+	outer    *Hold        // that it is nested in; nil if none, and when this one has ended; guarded by mu
 }
 
 // holdState is where a hold is on its way:
@@ -65,38 +65,38 @@ type tenure struct{ _ byte }
 
 // newHold makes a hold of what was gathered and starts its keeper. It returns nil if
 // there is no time left to hold it for.
-func (g *gathering) newHold(owner string) *Hold {
-	l, ctx := g.l, g.user
+func (a *acquisition) newHold(owner string) *Hold {
+	l, ctx := a.l, a.user
 	h := &Hold{
-		l: l, owner: owner, use: g.use, outer: g.outer, since: time.Now(),
-		base:    context.WithoutCancel(g.caller),
+		l: l, owner: owner, use: a.use, outer: a.outer, since: time.Now(),
+		base:    context.WithoutCancel(a.caller),
 		lost:    make(chan struct{}),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		changed: make(chan struct{}, 1),
-		grips:   slices.Clone(g.grips),
+		holds:   slices.Clone(a.holds),
 	}
-	if g.outer != nil {
-		h.tenure = g.outer.tenure
+	if a.outer != nil {
+		h.tenure = a.outer.tenure
 	}
-	h.last = l.trusted(h.grips)
+	h.last = l.trusted(h.holds)
 	if h.last.IsZero() || watchdog.Passed(h.last) {
 		return nil
 	}
-	if g.terms.Lease != 0 {
-		h.fixed = l.leased(h.grips)
+	if a.terms.Lease != 0 {
+		h.fixed = l.leased(h.holds)
 	}
 	if h.use == forOuter {
 		ctx = h.base
 	}
 	h.ctx, h.cancel = context.WithCancelCause(reentrant.CoverContext(ctx, cover{h}))
-	for i := range h.grips {
-		if x := &h.grips[i]; x.held() {
+	for i := range h.holds {
+		if x := &h.holds[i]; x.held() {
 			h.watch(x.tenure)
 		}
 	}
 	l.remember(h)
-	go h.keep() // ends with Release, which waits for it, or with the loss
+	go h.monitor() // ends with Release, which waits for it, or with the loss
 	return h
 }
 
@@ -123,7 +123,7 @@ func (h *Hold) ValidUntil() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.state == held {
-		if until := h.l.trusted(h.grips); !until.IsZero() {
+		if until := h.l.trusted(h.holds); !until.IsZero() {
 			h.last = until
 		} else if now := time.Now(); now.Before(h.last) {
 			h.last = now // lost, and the keeper has not come to it yet
@@ -137,21 +137,21 @@ func (h *Hold) ValidUntil() time.Time {
 // lock has no [reentrant.WithFencing]. Tokens of different members cannot be compared.
 func (h *Hold) Tokens() []int64 {
 	tokens := make([]int64, h.l.parts)
-	h.eachHeld(func(x *grip) { copy(tokens[x.m.first:], x.tenure.Tokens()) })
+	h.eachHeld(func(x *memberHold) { copy(tokens[x.m.first:], x.tenure.Tokens()) })
 	return tokens
 }
 
 // owners are the owner's fields on the members that are held.
 func (h *Hold) owners() (owners []string) {
-	h.eachHeld(func(x *grip) { owners = append(owners, x.tenure.Owners()...) })
+	h.eachHeld(func(x *memberHold) { owners = append(owners, x.tenure.Owners()...) })
 	return owners
 }
 
-func (h *Hold) eachHeld(f func(x *grip)) {
+func (h *Hold) eachHeld(f func(x *memberHold)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := range h.grips {
-		if x := &h.grips[i]; x.held() {
+	for i := range h.holds {
+		if x := &h.holds[i]; x.held() {
 			f(x)
 		}
 	}
@@ -170,9 +170,9 @@ type MemberState struct {
 func (h *Hold) Members() []MemberState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	states := make([]MemberState, len(h.grips))
-	for i := range h.grips {
-		x := &h.grips[i]
+	states := make([]MemberState, len(h.holds))
+	for i := range h.holds {
+		x := &h.holds[i]
 		s := MemberState{Name: x.m.Name(), Server: x.m.server, Held: x.held() && !x.ended(), Err: x.err}
 		if s.Held {
 			s.ValidUntil = x.trust(h.l.cfg.longest)
@@ -186,9 +186,9 @@ func (h *Hold) Members() []MemberState {
 func (h *Hold) String() string { return fmt.Sprintf("%s held by %s", h.l.name, h.owner) }
 
 // watch has the keeper look at the hold when a member's hold ends.
-func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.poke) }
+func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.notify) }
 
-func (h *Hold) poke() {
+func (h *Hold) notify() {
 	select {
 	case h.changed <- struct{}{}:
 	default:

@@ -12,14 +12,14 @@ import (
 // keep is the hold's keeper: it says when the hold is lost and, in a quorum, asks the
 // servers who they are and takes members that are missing. It ends with the hold. The
 // members' watchdogs renew them without it.
-func (h *Hold) keep() {
+func (h *Hold) monitor() {
 	defer close(h.done)
 	ctx, cancel := context.WithCancel(h.base)
-	found := make(chan news, len(h.grips))
-	asked := make([]bool, len(h.grips)) // whose news are still to come
+	found := make(chan update, len(h.holds))
+	asked := make([]bool, len(h.holds)) // whose news are still to come
 	working := 0                        // how many
 	var freeing sync.WaitGroup
-	hear := func(n news) {
+	hear := func(n update) {
 		working--
 		asked[n.at] = false
 		if unwanted := h.apply(n); unwanted != nil {
@@ -39,7 +39,7 @@ func (h *Hold) keep() {
 	var tick <-chan time.Time
 	var upkeep *time.Timer
 	if h.l.quorum {
-		upkeep = time.NewTimer(h.firstUpkeep())
+		upkeep = time.NewTimer(h.firstMaintenance())
 		defer upkeep.Stop()
 		tick = upkeep.C
 	}
@@ -60,7 +60,7 @@ func (h *Hold) keep() {
 			hear(n)
 		case <-tick:
 			upkeep.Reset(h.l.cfg.tick)
-			working += h.upkeep(ctx, found, asked)
+			working += h.maintain(ctx, found, asked)
 		}
 	}
 }
@@ -74,12 +74,12 @@ func (h *Hold) review() (until time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	var gone []reentrant.Tenure
-	for i := range h.grips {
-		if x := &h.grips[i]; x.ended() {
+	for i := range h.holds {
+		if x := &h.holds[i]; x.ended() {
 			gone = append(gone, x.drop(context.Cause(x.tenure.Context())))
 		}
 	}
-	until = h.l.trusted(h.grips)
+	until = h.l.trusted(h.holds)
 	ok = !until.IsZero() && !watchdog.Passed(until)
 	if ok {
 		h.last = until
@@ -109,12 +109,12 @@ func (h *Hold) lose() {
 	h.state, h.outer, h.ended = lost, nil, now
 	h.err = &LostError{
 		Name: h.l.name, Owner: h.owner,
-		Valid: h.l.valid(h.grips), Need: h.l.need, Of: len(h.grips),
-		Held: now.Sub(h.since), Members: h.l.lossErrors(h.grips),
+		Valid: h.l.valid(h.holds), Need: h.l.need, Of: len(h.holds),
+		Held: now.Sub(h.since), Members: h.l.lossErrors(h.holds),
 	}
 	h.cancel(h.err)
 	close(h.lost) // last: whoever hears it finds the cause in the ctx
-	h.poke()      // the keeper, if it is not the one who calls
+	h.notify()    // the keeper, if it is not the one who calls
 }
 
 // freeWithin is how long the keeper of a hold that is lost waits for the rest to be freed. It goes on in
@@ -127,8 +127,8 @@ const freeWithin = 5 * time.Second
 func (h *Hold) freeAfterLoss() {
 	h.mu.Lock()
 	over, rest, renewed := h.state == lost, time.Time{}, h.fixed.IsZero()
-	for i := range h.grips {
-		if x := &h.grips[i]; x.held() {
+	for i := range h.holds {
+		if x := &h.holds[i]; x.held() {
 			rest = latest(rest, x.tenure.ValidUntil())
 		}
 	}
@@ -143,5 +143,5 @@ func (h *Hold) freeAfterLoss() {
 	}
 	ctx, cancel := context.WithTimeout(h.base, freeWithin)
 	defer cancel()
-	h.l.release(ctx, h.surrender(), len(h.grips))
+	h.l.release(ctx, h.surrender(), len(h.holds))
 }

@@ -34,7 +34,7 @@ func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
 // alone reports whether the owner has no other hold on any member.
 func (h *Hold) alone() bool {
 	alone := true
-	h.eachHeld(func(x *grip) { alone = alone && x.tenure.Alone() })
+	h.eachHeld(func(x *memberHold) { alone = alone && x.tenure.Alone() })
 	return alone
 }
 

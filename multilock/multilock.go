@@ -38,7 +38,7 @@ type MultiLock struct {
 	with    []reentrant.AcquireOption // what With says
 	err     error                     // of an option of With
 
-	*record // of its holds; nil for the zero value
+	*holdRecord // of its holds; nil for the zero value
 }
 
 // New makes a MultiLock that is held when every member is held. It does no I/O. No
@@ -70,11 +70,11 @@ func build(locks []Locker, need int, quorum bool, opts []Option) (*MultiLock, er
 		return nil, err
 	}
 	l := &MultiLock{
-		name:    nameOf(members),
-		members: members,
-		need:    need,
-		quorum:  quorum,
-		record:  newRecord(),
+		name:       nameOf(members),
+		members:    members,
+		need:       need,
+		quorum:     quorum,
+		holdRecord: newHoldRecord(),
 	}
 	for _, m := range members {
 		l.parts += m.parts

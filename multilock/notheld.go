@@ -3,7 +3,7 @@ package multilock
 // otherHolder is another owner that holds the lock by this MultiLock, empty if there is none. It is for the error of
 // one that does not.
 func (l *MultiLock) otherHolder(than string) string {
-	if l.record == nil {
+	if l.holdRecord == nil {
 		return ""
 	}
 	l.mu.Lock()

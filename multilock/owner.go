@@ -34,7 +34,7 @@ func (l *MultiLock) identifyToLeave(ctx context.Context) (identity, error) {
 func (l *MultiLock) find(ctx context.Context, counts func(*Hold) bool) (id identity, err error) {
 	id.acting, id.owner, err = reentrant.BindOwner(ctx, func(c reentrant.Cover) (string, bool) {
 		mine, is := c.(cover)
-		if !is || mine.h.l.record != l.record || !counts(mine.h) {
+		if !is || mine.h.l.holdRecord != l.holdRecord || !counts(mine.h) {
 			return "", false
 		}
 		id.lost, id.tenure = mine.h.loss(), mine.h.tenure
@@ -74,7 +74,7 @@ func (l *MultiLock) has(p reentrant.Part) bool {
 
 // covers returns the innermost hold on a part, nil if the hold does without it.
 func (h *Hold) covers(p reentrant.Part) (hold *reentrant.Hold, covered bool) {
-	h.eachHeld(func(x *grip) {
+	h.eachHeld(func(x *memberHold) {
 		if inner, is := x.tenure.Covers(p); is {
 			hold, covered = inner, true
 		}
@@ -99,10 +99,10 @@ func (c cover) Ended(p reentrant.Part) (owner string, at time.Time, ended bool) 
 func (h *Hold) had(p reentrant.Part) *reentrant.Hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := range h.grips {
-		t := h.grips[i].tenure
+	for i := range h.holds {
+		t := h.holds[i].tenure
 		if t == nil {
-			t = h.grips[i].last
+			t = h.holds[i].last
 		}
 		if t == nil {
 			continue

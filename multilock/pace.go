@@ -67,16 +67,16 @@ type patience struct {
 
 // patience is a random time for each wait, so that callers do not lose theirs together. A call
 // with a limit keeps the time for one more attempt; a fixed lease must not run out meanwhile.
-func (g *gathering) patience() patience {
-	p := patience{began: time.Now(), pause: g.bounded(spread(g.l.leastPatience()))}
+func (a *acquisition) patience() patience {
+	p := patience{began: time.Now(), pause: a.bounded(spread(a.l.leastPatience()))}
 	keep := p.pause
-	if g.vain > 0 && !g.timid {
-		keep = g.bounded(spread(max(g.vain, g.l.leastPatience())))
+	if a.vain > 0 && !a.timid {
+		keep = a.bounded(spread(max(a.vain, a.l.leastPatience())))
 	}
-	if g.terms.Lease != 0 {
-		keep = min(keep, g.terms.Lease/2)
+	if a.terms.Lease != 0 {
+		keep = min(keep, a.terms.Lease/2)
 	}
-	if !g.l.quorum {
+	if !a.l.quorum {
 		p.pause = keep
 	}
 	p.until = p.began.Add(keep)
@@ -96,14 +96,14 @@ func (p *patience) next() time.Duration {
 
 // learn notes what came of a wait, if members were given back for it. If the member was granted
 // soon after that, it may have come of it: more patience would have made the wait longer.
-func (g *gathering) learn(p patience, x grip) {
+func (a *acquisition) learn(p patience, x memberHold) {
 	if !p.vain {
 		return
 	}
-	g.timid = !g.timid && rand.N(2) == 0
+	a.timid = !a.timid && rand.N(2) == 0
 	kept, alone := p.until.Sub(p.began), time.Since(p.until)
 	if x.held() && alone > kept/4 {
-		g.vain = max(g.vain, min(kept+alone, max(maxLesson, 2*kept)))
+		a.vain = max(a.vain, min(kept+alone, max(maxLesson, 2*kept)))
 	}
 }
 
@@ -119,8 +119,8 @@ func (l *MultiLock) leastPatience() time.Duration {
 }
 
 // bounded leaves a call with a limit the time for one more attempt.
-func (g *gathering) bounded(d time.Duration) time.Duration {
-	if deadline, ok := g.ctx.Deadline(); ok {
+func (a *acquisition) bounded(d time.Duration) time.Duration {
+	if deadline, ok := a.ctx.Deadline(); ok {
 		d = min(d, time.Until(deadline)/2)
 	}
 	return max(d, time.Millisecond)
@@ -130,7 +130,7 @@ func (g *gathering) bounded(d time.Duration) time.Duration {
 func spread(least time.Duration) time.Duration { return least + rand.N(least) }
 
 // notePace notes how long a member took to be held.
-func (m *member) notePace(took time.Duration) {
+func (m *member) noteResponseTime(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pace, m.silent = took, false

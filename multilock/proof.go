@@ -15,7 +15,7 @@ import (
 // after it has granted the lock, and says that it was started more than the longest
 // lease ago, was the same server at the grant; asked before, it could have been
 // restarted between the two.
-type proof struct {
+type serverCheck struct {
 	runs    string    // run ids of the servers
 	asked   time.Time // before the question was sent
 	forever bool      // there is no server whose restart would matter
@@ -28,17 +28,17 @@ const uptimeError = time.Second
 // prove asks the member's servers who they are, within the members' limit, at which ctx
 // ends. The error is [ErrQuarantined] if they are too young, or others than before and so
 // of unknown history.
-func (l *MultiLock) prove(ctx context.Context, m *member) (proof, error) {
+func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, error) {
 	if !l.cfg.prove {
-		return proof{forever: true}, nil
+		return serverCheck{forever: true}, nil
 	}
 	asked := time.Now()
 	servers, err := m.Servers(ctx)
 	if err != nil {
-		return proof{}, l.explain(ctx, err)
+		return serverCheck{}, l.explain(ctx, err)
 	}
 	if len(servers) == 0 {
-		return proof{forever: true}, nil
+		return serverCheck{forever: true}, nil
 	}
 	now := time.Now()
 	ready := now // by what the servers say of themselves
@@ -48,7 +48,7 @@ func (l *MultiLock) prove(ctx context.Context, m *member) (proof, error) {
 		started := now.Add(-max(0, s.Uptime-uptimeError))
 		ready = latest(ready, started.Add(l.cfg.quarantine()))
 	}
-	p := proof{runs: strings.Join(runs, " "), asked: asked}
+	p := serverCheck{runs: strings.Join(runs, " "), asked: asked}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -86,7 +86,7 @@ func (l *MultiLock) quarantined(m *member) error {
 
 // until is how long the server may be taken for the one that granted the lock. If it
 // was restarted right after it was asked, others count it again one quarantine later.
-func (p proof) until(longest time.Duration) time.Time {
+func (p serverCheck) until(longest time.Duration) time.Time {
 	if p.forever {
 		return time.Time{}
 	}

@@ -13,17 +13,17 @@ const maxLost = 1024
 
 // record is who holds a MultiLock, for Unlock and nested calls. All that [MultiLock.With] makes of one
 // MultiLock share it.
-type record struct {
+type holdRecord struct {
 	mu    sync.Mutex
 	holds map[string][]*Hold // by owner, the innermost last; guarded by mu
 	lost  []*Hold            // those of holds that are lost, oldest first, at most maxLost; guarded by mu
 }
 
-func newRecord() *record { return &record{holds: make(map[string][]*Hold)} }
+func newHoldRecord() *holdRecord { return &holdRecord{holds: make(map[string][]*Hold)} }
 
 // remember puts a hold on its owner's record. Unless it is nested already it shares the tenure of a hold that another call
 // of the owner has got meanwhile.
-func (r *record) remember(h *Hold) {
+func (r *holdRecord) remember(h *Hold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, other := range r.holds[h.owner] {
@@ -38,7 +38,7 @@ func (r *record) remember(h *Hold) {
 }
 
 // rememberLost notes that a hold on the record is lost.
-func (r *record) rememberLost(h *Hold) {
+func (r *holdRecord) rememberLost(h *Hold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Contains(r.holds[h.owner], h) || slices.Contains(r.lost, h) {
@@ -51,7 +51,7 @@ func (r *record) rememberLost(h *Hold) {
 }
 
 // forget takes a hold off the record.
-func (r *record) forget(h *Hold) {
+func (r *holdRecord) forget(h *Hold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.drop(h)
@@ -60,7 +60,7 @@ func (r *record) forget(h *Hold) {
 // pop takes the hold off the record that the caller's Unlock releases, nil if there is
 // none: the last that is for Unlock, of the tenure that ctx comes from if it comes from one. The others have somebody
 // who releases them, whose ctx must not end before; it reports whether there are such.
-func (r *record) pop(id identity) (h *Hold, others bool) {
+func (r *holdRecord) pop(id identity) (h *Hold, others bool) {
 	if r == nil { // of the zero value
 		return nil, false
 	}
@@ -77,7 +77,7 @@ func (r *record) pop(id identity) (h *Hold, others bool) {
 }
 
 // outlived reports whether a hold of the same tenure that is for Unlock is on the record.
-func (r *record) outlived(h *Hold) bool {
+func (r *holdRecord) outlived(h *Hold) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.holds[h.owner], func(other *Hold) bool {
@@ -86,7 +86,7 @@ func (r *record) outlived(h *Hold) bool {
 }
 
 // drop takes a hold off both lists. The caller has mu.
-func (r *record) drop(h *Hold) {
+func (r *holdRecord) drop(h *Hold) {
 	same := func(other *Hold) bool { return other == h }
 	r.lost = slices.DeleteFunc(r.lost, same)
 	rest := slices.DeleteFunc(r.holds[h.owner], same)
@@ -98,7 +98,7 @@ func (r *record) drop(h *Hold) {
 }
 
 // innermost is the hold that a call is nested in, nil if there is none.
-func (r *record) innermost(id identity) *Hold {
+func (r *holdRecord) innermost(id identity) *Hold {
 	r.mu.Lock()
 	holds := slices.Clone(r.holds[id.owner])
 	r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *record) innermost(id identity) *Hold {
 // owed is the loss that an owner was not told of by as many releases as it has holds: it may
 // believe to have the lock, and a nested call must not take it anew. It is nil for fixed leases that have
 // run out, which need not be released.
-func (r *record) owed(owner string) error {
+func (r *holdRecord) owed(owner string) error {
 	if r == nil {
 		return nil
 	}

@@ -11,45 +11,45 @@ import (
 // long. A fixed lease begins anew, and a quorum's servers are asked again who they are once a
 // third of the time is over for which their word is good. One that is another server now is
 // given back; one that does not answer is kept for what it is.
-func (g *gathering) refresh() {
+func (a *acquisition) refresh() {
 	type result struct {
 		at int
-		grip
+		memberHold
 	}
-	results := make(chan result, len(g.grips))
+	results := make(chan result, len(a.holds))
 	n := 0
-	for i := range g.grips {
-		x := g.grips[i]
-		if !x.held() || x.ended() || !g.worn(&x) {
+	for i := range a.holds {
+		x := a.holds[i]
+		if !x.held() || x.ended() || !a.nearlyExpired(&x) {
 			continue
 		}
 		n++
 		go func() { // ends within thrice the members' limit
-			fresh, old := g.l.freshen(g.ctx, x, g.terms.Lease)
+			fresh, old := a.l.freshen(a.ctx, x, a.terms.Lease)
 			if old != nil {
-				g.l.giveBack(g.ctx, old)
+				a.l.giveBack(a.ctx, old)
 			}
 			results <- result{i, fresh}
 		}()
 	}
 	for range n {
 		r := <-results
-		g.grips[r.at] = r.grip
+		a.holds[r.at] = r.memberHold
 	}
 }
 
 // worn reports whether a member that is held should be refreshed.
-func (g *gathering) worn(x *grip) bool {
-	if g.terms.Lease != 0 {
+func (a *acquisition) nearlyExpired(x *memberHold) bool {
+	if a.terms.Lease != 0 {
 		return true
 	}
-	until := x.proof.until(g.l.cfg.longest)
-	return !until.IsZero() && time.Until(until) < g.l.cfg.longest*2/3
+	until := x.proof.until(a.l.cfg.longest)
+	return !until.IsZero() && time.Until(until) < a.l.cfg.longest*2/3
 }
 
 // freshen is refresh for one member. What is returned as old is to be given back: the member, or
 // the hold on it whose lease was the shorter one.
-func (l *MultiLock) freshen(ctx context.Context, x grip, lease time.Duration) (fresh grip, old reentrant.Tenure) {
+func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Duration) (fresh memberHold, old reentrant.Tenure) {
 	if l.cfg.prove {
 		fresh = l.verify(ctx, x)
 		if !fresh.held() {

@@ -33,7 +33,7 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	h.l.forget(h)                                 // in one step: what a ctx comes from is on the record, or released
 	before := h.state == lost && h.use == forHold // then the ctx of the hold has said so
 	if h.state == held {
-		if until := h.l.trusted(h.grips); until.IsZero() || watchdog.Passed(until) {
+		if until := h.l.trusted(h.holds); until.IsZero() || watchdog.Passed(until) {
 			h.lose() // and the keeper has not come to it yet: the process was stopped
 		}
 	}
@@ -64,16 +64,16 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	if lost := outer.loss(); lost != nil && !outer.over() {
 		return lost // meanwhile: there is no outer hold that goes on, and nobody was told
 	}
-	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.grips), Members: members}
+	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.holds), Members: members}
 }
 
 // surrender takes all members out of the hold, for their release.
-func (h *Hold) surrender() (grips []grip) {
+func (h *Hold) surrender() (grips []memberHold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	grips = slices.Clone(h.grips)
-	for i := range h.grips {
-		if x := &h.grips[i]; x.held() {
+	grips = slices.Clone(h.holds)
+	for i := range h.holds {
+		if x := &h.holds[i]; x.held() {
 			x.drop(nil)
 		}
 	}
@@ -83,7 +83,7 @@ func (h *Hold) surrender() (grips []grip) {
 // release releases all members that are held, in parallel, and returns how many have
 // confirmed it, and the errors of the others. When enough have confirmed, the rest is
 // given a moment; it goes on in the background then, as it does when ctx ends.
-func (l *MultiLock) release(ctx context.Context, grips []grip, enough int) (confirmed int, members []*MemberError) {
+func (l *MultiLock) release(ctx context.Context, grips []memberHold, enough int) (confirmed int, members []*MemberError) {
 	return l.tell(ctx, grips, enough, reentrant.Tenure.Release)
 }
 
@@ -91,7 +91,7 @@ func (l *MultiLock) release(ctx context.Context, grips []grip, enough int) (conf
 type memberCommand func(t reentrant.Tenure, ctx context.Context) error
 
 // tell is release, with another command.
-func (l *MultiLock) tell(ctx context.Context, grips []grip, enough int, how memberCommand) (confirmed int, members []*MemberError) {
+func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, how memberCommand) (confirmed int, members []*MemberError) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

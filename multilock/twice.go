@@ -12,7 +12,7 @@ import (
 // twice looks for two members that are one lock on one server, by way of two Clients.
 // The first that is granted keeps the other busy; in another database it does not, but
 // the servers are not independent then.
-func twice(grips []grip) error {
+func duplicates(grips []memberHold) error {
 	for i := range grips {
 		if err := ownRival(grips, &grips[i]); err != nil {
 			return err
@@ -22,7 +22,7 @@ func twice(grips []grip) error {
 }
 
 // sameServer finds two members of the same name with the same server.
-func sameServer(grips []grip) error {
+func sameServer(grips []memberHold) error {
 	type lock struct{ key, runs string }
 	seen := make(map[lock]*member)
 	for i := range grips {
@@ -41,7 +41,7 @@ func sameServer(grips []grip) error {
 
 // ownRival reports whether a member is busy because another member of the same
 // attempt holds it.
-func ownRival(grips []grip, busy *grip) error {
+func ownRival(grips []memberHold, busy *memberHold) error {
 	var rival *reentrant.NotAcquiredError
 	if !busy.busy() || !errors.As(busy.err, &rival) || rival.Holder == "" {
 		return nil

@@ -10,18 +10,18 @@ import (
 )
 
 // news is what upkeep found out about one member.
-type news struct {
-	grip                    // as it is now
-	at     int              // in the hold's grips
-	before reentrant.Tenure // the hold on it when upkeep began; nil: none
+type update struct {
+	memberHold                  // as it is now
+	at         int              // in the hold's grips
+	before     reentrant.Tenure // the hold on it when upkeep began; nil: none
 }
 
 // firstUpkeep is when the first upkeep is due: soon if a member is missing. It may just
 // have been slow, or on its way from its last owner.
-func (h *Hold) firstUpkeep() time.Duration {
+func (h *Hold) firstMaintenance() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if heldOf(h.grips) < len(h.grips) {
+	if heldOf(h.holds) < len(h.holds) {
 		return min(h.l.cfg.limit, h.l.cfg.tick)
 	}
 	return h.l.cfg.tick
@@ -30,7 +30,7 @@ func (h *Hold) firstUpkeep() time.Duration {
 // upkeep begins to ask the servers of all members that are held, and to take those
 // that are not, but for those whose news are still to come: a silent one must not keep the
 // others from proving themselves. It returns how many more news will come.
-func (h *Hold) upkeep(ctx context.Context, found chan<- news, asked []bool) (n int) {
+func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lease, ending := time.Duration(0), false
@@ -38,21 +38,21 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news, asked []bool) (n i
 		lease = time.Until(h.fixed) // it must not outlast the rest
 		ending = lease <= h.l.cfg.limit
 	}
-	for i := range h.grips {
-		x := h.grips[i]
+	for i := range h.holds {
+		x := h.holds[i]
 		switch {
 		case asked[i]:
 		case x.held() && h.l.cfg.prove:
 			n++
 			asked[i] = true
-			go deliver(found, news{x, i, x.tenure}, func() news { // the keeper waits for it
-				return news{h.l.verify(ctx, x), i, x.tenure}
+			go deliver(found, update{x, i, x.tenure}, func() update { // the keeper waits for it
+				return update{h.l.verify(ctx, x), i, x.tenure}
 			})
 		case !x.held() && !ending:
 			n++
 			asked[i] = true
-			go deliver(found, news{grip{m: x.m, err: errAborted}, i, nil}, func() news { // the keeper waits for it
-				return news{h.l.attempt(ctx, x.m, lease), i, nil}
+			go deliver(found, update{memberHold{m: x.m, err: errAborted}, i, nil}, func() update { // the keeper waits for it
+				return update{h.l.attempt(ctx, x.m, lease), i, nil}
 			})
 		}
 	}
@@ -62,17 +62,17 @@ func (h *Hold) upkeep(ctx context.Context, found chan<- news, asked []bool) (n i
 // verify asks the server of a member that is held who it is. One that was restarted or
 // replaced is not trusted any more, even if it knows the lock. One that does not
 // answer is asked again; it is trusted for as long as its last answer allows.
-func (l *MultiLock) verify(ctx context.Context, x grip) grip {
+func (l *MultiLock) verify(ctx context.Context, x memberHold) memberHold {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
-	p, err := l.prove(limited, x.m)
+	p, err := l.checkServer(limited, x.m)
 	x.unproven = err
 	switch {
 	case p.runs != "" && p.runs != x.proof.runs:
 		if err == nil {
 			err = fmt.Errorf("%w: it is another one than before", ErrQuarantined)
 		}
-		return grip{m: x.m, err: err}
+		return memberHold{m: x.m, err: err}
 	case err == nil:
 		x.proof = p
 	}
@@ -81,10 +81,10 @@ func (l *MultiLock) verify(ctx context.Context, x grip) grip {
 
 // apply brings in news of a member. It returns what is to be given back: a member that
 // is not trusted any more, or one that was taken and is not wanted any more.
-func (h *Hold) apply(n news) (unwanted reentrant.Tenure) {
+func (h *Hold) apply(n update) (unwanted reentrant.Tenure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	x := &h.grips[n.at]
+	x := &h.holds[n.at]
 	switch {
 	case x.tenure != n.before:
 		return nil // it was verified, and is lost meanwhile
@@ -95,7 +95,7 @@ func (h *Hold) apply(n news) (unwanted reentrant.Tenure) {
 	case !n.held():
 		x.err = n.err
 	case h.state == held && !watchdog.Passed(h.last):
-		*x = n.grip
+		*x = n.memberHold
 		h.watch(n.tenure)
 	default:
 		return n.tenure

@@ -17,43 +17,43 @@ import (
 //
 // A quorum may do without the member that it waits for. From time to time it tries the
 // others. waitFor returns whether that has made a hold.
-func (g *gathering) waitFor(busy *grip) (complete bool, err error) {
+func (a *acquisition) waitFor(busy *memberHold) (complete bool, err error) {
 	m := busy.m
-	after := func(x *grip) bool { return x.m.rank >= m.rank }
-	g.giveBack(g.where(after))
+	after := func(x *memberHold) bool { return x.m.rank >= m.rank }
+	a.giveBack(a.where(after))
 
-	ctx, cancel := context.WithCancel(g.caller)
+	ctx, cancel := context.WithCancel(a.caller)
 	defer cancel()
-	granted := make(chan grip, 1)
-	go deliver(granted, grip{m: m, err: errAborted}, func() grip { return g.await(ctx, m) }) // ends with ctx or the limit, and is waited for below
+	granted := make(chan memberHold, 1)
+	go deliver(granted, memberHold{m: m, err: errAborted}, func() memberHold { return a.await(ctx, m) }) // ends with ctx or the limit, and is waited for below
 
-	p := g.patience()
+	p := a.patience()
 	timer := time.NewTimer(p.next())
 	defer timer.Stop()
 	for {
 		select {
 		case x := <-granted:
-			g.learn(p, x)
-			return false, g.waited(busy, x)
+			a.learn(p, x)
+			return false, a.settleWait(busy, x)
 		case <-timer.C:
 		}
-		if g.l.quorum && g.retry(m) {
+		if a.l.quorum && a.retry(m) {
 			cancel()
 			if x := <-granted; x.held() {
 				*busy = x // at this very moment: one more is welcome
 			}
 			return true, nil
 		}
-		kept := g.where(func(x *grip) bool { return x.held() && x.m.rank < m.rank })
-		g.giveBack(g.where(after))
+		kept := a.where(func(x *memberHold) bool { return x.held() && x.m.rank < m.rank })
+		a.giveBack(a.where(after))
 		if p.over() {
 			p.vain = p.vain || len(kept) > 0
-			g.giveBack(kept)
+			a.giveBack(kept)
 		}
 		switch {
-		case g.l.quorum:
+		case a.l.quorum:
 			p.pause = min(2*p.pause, maxPause)
-			timer.Reset(g.bounded(p.next()))
+			timer.Reset(a.bounded(p.next()))
 		case !p.over(): // the timer was early
 			timer.Reset(p.next())
 		}
@@ -62,34 +62,34 @@ func (g *gathering) waitFor(busy *grip) (complete bool, err error) {
 
 // retry tries the members but for the one that a quorum waits for. Those it has kept have to
 // be good enough for a hold.
-func (g *gathering) retry(except *member) (complete bool) {
-	g.refresh()
-	return g.round(except)
+func (a *acquisition) retry(except *member) (complete bool) {
+	a.refresh()
+	return a.round(except)
 }
 
 // waited notes what came of the wait for a member.
-func (g *gathering) waited(busy *grip, x grip) error {
-	if x.held() || g.caller.Err() == nil || byDeadline(g.caller) {
+func (a *acquisition) settleWait(busy *memberHold, x memberHold) error {
+	if x.held() || a.caller.Err() == nil || byDeadline(a.caller) {
 		*busy = x // otherwise the caller has left, and what was said before tells more
 	}
-	if !busy.held() && !busy.busy() && !g.l.quorum {
+	if !busy.held() && !busy.busy() && !a.l.quorum {
 		// It is not known to be another's any more. What the others said is as old as the
 		// wait: without it the call would end at its limit as if the lock were busy,
 		// whatever has become of the servers. A quorum has asked the others meanwhile.
-		for i := range g.grips {
-			if other := &g.grips[i]; other != busy && !other.held() {
+		for i := range a.holds {
+			if other := &a.holds[i]; other != busy && !other.held() {
 				other.err = nil
 			}
 		}
 	}
 	switch {
-	case x.held() && g.caller.Err() == nil:
-		g.refresh()
+	case x.held() && a.caller.Err() == nil:
+		a.refresh()
 		return nil // also at the limit: it may have been the last that was missing
-	case g.ctx.Err() != nil:
-		return g.end(ended(g.ctx))
+	case a.ctx.Err() != nil:
+		return a.end(ended(a.ctx))
 	}
-	return g.pause(g.someTime()) // it is in trouble, and must not make the call spin
+	return a.pause(a.someTime()) // it is in trouble, and must not make the call spin
 }
 
 // nth is the n-th shortest, the longest if there are fewer.

@@ -22,7 +22,7 @@ var (
 // conn is one connection, used by two goroutines: the manager writes, the
 // reader reads.
 type conn struct {
-	line   *line
+	line   *nodeConn
 	ctx    context.Context // ends when the connection is given up
 	cancel context.CancelFunc
 	ps     *redis.PubSub
@@ -56,7 +56,7 @@ type batch struct {
 }
 
 // newConn prepares a connection that has w to do first.
-func newConn(l *line, w work) *conn {
+func newConn(l *nodeConn, w work) *conn {
 	c := &conn{line: l, born: time.Now(), ended: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(l.hub.ctx)
 	l.hub.mu.Lock()

@@ -83,8 +83,8 @@ type Hub struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	plain  *line   // for SUBSCRIBE
-	router *router // for SSUBSCRIBE; nil if that is never used
+	plain  *nodeConn // for SUBSCRIBE
+	router *router   // for SSUBSCRIBE; nil if that is never used
 
 	mu      sync.Mutex
 	closed  bool          // guarded by mu
@@ -97,7 +97,7 @@ type Hub struct {
 func NewHub(rdb Subscriber, cfg Config) *Hub {
 	h := &Hub{cfg: cfg.withDefaults()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.plain = newLine(h, "", rdb)
+	h.plain = newNodeConn(h, "", rdb)
 	if c := asCluster(rdb); c != nil && cfg.Sharded {
 		h.router = newRouter(h, c)
 	}
@@ -169,7 +169,7 @@ func await(ctx context.Context, over <-chan struct{}) error {
 
 // place returns where a channel is to be heard, and its slot if there is a router.
 // The caller has mu.
-func (h *Hub) place(channel string) (*line, *slot) {
+func (h *Hub) place(channel string) (*nodeConn, *slot) {
 	if h.router == nil {
 		return h.plain, nil
 	}
@@ -178,7 +178,7 @@ func (h *Hub) place(channel string) (*line, *slot) {
 }
 
 // startLocked starts what serves a line.
-func (h *Hub) startLocked(l *line) {
+func (h *Hub) startLocked(l *nodeConn) {
 	if h.router != nil {
 		h.router.startLocked()
 		if l == h.router.limbo {

@@ -8,16 +8,16 @@ import (
 )
 
 // inquiry is the question where a slot is.
-type inquiry struct {
+type lookup struct {
 	slot    *slot
-	line    *line  // where the slot was when the question came up
-	channel string // some channel in it
+	line    *nodeConn // where the slot was when the question came up
+	channel string    // some channel in it
 
 	client *redis.Client // the answer
 }
 
 // due returns the waiting slots whose turn it is, and forgets those that nobody needs.
-func (r *router) due(now time.Time) (due []*inquiry) {
+func (r *router) due(now time.Time) (due []*lookup) {
 	r.limbo.registry.pending = nil // nothing is sent for them there
 	waiting, may := r.waiting[:0], !now.Before(r.lookup.retryAt)
 	for _, s := range r.waiting {
@@ -27,7 +27,7 @@ func (r *router) due(now time.Time) (due []*inquiry) {
 			delete(r.slots, s.number)
 			continue
 		case may && len(s.members) > 0 && !now.Before(s.retryAt):
-			due = append(due, &inquiry{slot: s, line: s.line, channel: s.members[0].name})
+			due = append(due, &lookup{slot: s, line: s.line, channel: s.members[0].name})
 		}
 		waiting = append(waiting, s)
 	}
@@ -37,15 +37,15 @@ func (r *router) due(now time.Time) (due []*inquiry) {
 }
 
 // check asks for the slots that have a node already, and sets the next check.
-func (r *router) check(now time.Time) (due []*inquiry) {
+func (r *router) check(now time.Time) (due []*lookup) {
 	for _, s := range r.slots {
 		if s.line != r.limbo && len(s.members) > 0 {
-			due = append(due, &inquiry{slot: s, line: s.line, channel: s.members[0].name})
+			due = append(due, &lookup{slot: s, line: s.line, channel: s.members[0].name})
 		}
 	}
 	for addr, l := range r.nodes {
 		// The rest of what it knows is old.
-		if !l.running && now.After(l.manager.retryAt) && now.After(l.plainUntil) {
+		if !l.running && now.After(l.loop.retryAt) && now.After(l.plainUntil) {
 			delete(r.nodes, addr)
 		}
 	}
@@ -57,7 +57,7 @@ func (r *router) check(now time.Time) (due []*inquiry) {
 
 // locate answers the inquiries from go-redis' map, which costs no I/O once go-redis
 // has one. An error means that it has none, for any slot.
-func (r *router) locate(due []*inquiry) error {
+func (r *router) locate(due []*lookup) error {
 	for _, q := range due {
 		var err error
 		if q.client, err = r.cluster.MasterForKey(r.hub.ctx, q.channel); err != nil {
@@ -68,7 +68,7 @@ func (r *router) locate(due []*inquiry) error {
 }
 
 // unknown takes note that go-redis knows no node.
-func (r *router) unknown(due []*inquiry, err error) {
+func (r *router) unknown(due []*lookup, err error) {
 	for _, q := range due {
 		if q.slot.line == r.limbo && q.slot.cause == nil {
 			q.slot.cause = err
@@ -78,7 +78,7 @@ func (r *router) unknown(due []*inquiry, err error) {
 }
 
 // assign acts on the answers.
-func (r *router) assign(due []*inquiry) {
+func (r *router) assign(due []*lookup) {
 	if r.hub.closed {
 		return
 	}
@@ -104,7 +104,7 @@ func (r *router) assign(due []*inquiry) {
 		}
 		s.moveTo(to)
 		to.startLocked()
-		to.poke()
+		to.notify()
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(s *slot) bool {
 		s.waiting = s.line == r.limbo
@@ -115,7 +115,7 @@ func (r *router) assign(due []*inquiry) {
 // mayMove reports whether a slot is to go to another line. go-redis may have asked a
 // node that is behind the times: a line that works is left only when two checks in a
 // row say so.
-func (s *slot) mayMove(to *line) bool {
+func (s *slot) mayMove(to *nodeConn) bool {
 	if s.line == s.router.limbo || !s.line.up || !s.line.sharded() || s.doubt == to.node {
 		return true
 	}

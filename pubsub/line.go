@@ -4,7 +4,7 @@ import "time"
 
 // line is one connection and the channels that are heard on it. A hub has one; in a
 // cluster it has one for each node, and one more for nodes without sharded pub/sub.
-type line struct {
+type nodeConn struct {
 	hub  *Hub
 	node string // the address of the node that it goes to; empty if any will do
 
@@ -15,7 +15,7 @@ type line struct {
 	// manager belongs to the goroutine that runs it. It passes from one run to
 	// the next under Hub.mu, with running, so that the delay between attempts to
 	// connect is kept also when each attempt has a listener of its own.
-	manager manager
+	loop connLoop
 
 	// All guarded by Hub.mu.
 	source     Subscriber // opens the connection; of a node, a *redis.Client
@@ -27,30 +27,30 @@ type line struct {
 	plainUntil time.Time     // the node is taken for one without sharded pub/sub until then
 }
 
-func newLine(h *Hub, node string, source Subscriber) *line {
-	l := &line{hub: h, node: node, source: source, wake: make(chan struct{}, 1)}
+func newNodeConn(h *Hub, node string, source Subscriber) *nodeConn {
+	l := &nodeConn{hub: h, node: node, source: source, wake: make(chan struct{}, 1)}
 	l.registry = registry{line: l, channels: make(map[string]*channel), linger: h.cfg.Linger}
-	l.manager.line = l
+	l.loop.line = l
 	return l
 }
 
 // sharded reports whether the line subscribes with SSUBSCRIBE.
-func (l *line) sharded() bool { return l.node != "" }
+func (l *nodeConn) sharded() bool { return l.node != "" }
 
 // startLocked starts the manager unless it runs.
-func (l *line) startLocked() {
+func (l *nodeConn) startLocked() {
 	if l.running {
 		return
 	}
 	l.running = true
 	l.stopped = make(chan struct{})
-	go l.manager.run()
+	go l.loop.run()
 }
 
 // retire ends the run of the manager if there is nothing left for it to do.
 // Deciding that and giving up the running flag is one step under mu; otherwise
 // a Listen in between would count on a manager that is about to end.
-func (l *line) retire() bool {
+func (l *nodeConn) retire() bool {
 	h := l.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,15 +65,15 @@ func (l *line) retire() bool {
 	l.running = false
 	close(l.stopped)
 	if h.router != nil {
-		h.router.poke()
+		h.router.notify()
 	}
 	return true
 }
 
 // poke wakes the manager.
-func (l *line) poke() { poke(l.wake) }
+func (l *nodeConn) notify() { notify(l.wake) }
 
-func poke(wake chan struct{}) {
+func notify(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
 	default:
@@ -91,7 +91,7 @@ type work struct {
 // When nobody needs the connection it resets the registry in the same step, so
 // that a Listen which comes now does not find a channel confirmed on a
 // connection that is about to be closed.
-func (l *line) next(now time.Time, collect bool) (w work) {
+func (l *nodeConn) next(now time.Time, collect bool) (w work) {
 	h := l.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,14 +108,14 @@ func (l *line) next(now time.Time, collect bool) (w work) {
 }
 
 // takeCarried returns what there is to report of slots.
-func (l *line) takeCarried() (err error) {
+func (l *nodeConn) takeCarried() (err error) {
 	l.hub.mu.Lock()
 	defer l.hub.mu.Unlock()
 	err, l.carried = l.carried, nil
 	return err
 }
 
-func (l *line) idle() bool {
+func (l *nodeConn) idle() bool {
 	l.hub.mu.Lock()
 	defer l.hub.mu.Unlock()
 	return l.registry.idle()

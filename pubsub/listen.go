@@ -84,7 +84,7 @@ func (h *Hub) Listen(channel string, l Listener) *Subscription {
 	h.mu.Unlock()
 
 	if work {
-		line.poke()
+		line.notify()
 	}
 	if confirmed {
 		defer h.done()
@@ -128,7 +128,7 @@ func (s *Subscription) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if line := s.channel.line; !h.closed && line.registry.remove(s, time.Now()) {
-		line.poke()
+		line.notify()
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 // manager keeps the connection in line with the registry. Its fields belong to
 // the goroutine in run.
-type manager struct {
-	line  *line
+type connLoop struct {
+	line  *nodeConn
 	timer *time.Timer
 
 	backoff           // between attempts to connect
@@ -18,7 +18,7 @@ type manager struct {
 }
 
 // run serves one connection after another until the hub is closed or idle.
-func (m *manager) run() {
+func (m *connLoop) run() {
 	m.timer = time.NewTimer(0)
 	defer m.timer.Stop()
 	for {
@@ -31,7 +31,7 @@ func (m *manager) run() {
 }
 
 // pause waits until retryAt, or until nobody needs the connection any more.
-func (m *manager) pause() {
+func (m *connLoop) pause() {
 	l := m.line
 	for {
 		d := time.Until(m.retryAt)
@@ -49,7 +49,7 @@ func (m *manager) pause() {
 }
 
 // serve opens one connection and keeps it until it fails, or nobody needs it.
-func (m *manager) serve() {
+func (m *connLoop) serve() {
 	l := m.line
 	if l.sharded() && time.Since(m.probed) > verdict {
 		switch err := l.probe(); {
@@ -85,7 +85,7 @@ func (m *manager) serve() {
 }
 
 // keep does the work on a connection. It returns nil when nobody needs it.
-func (m *manager) keep(c *conn) error {
+func (m *connLoop) keep(c *conn) error {
 	l := m.line
 	if err := c.open(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (m *manager) keep(c *conn) error {
 
 // announce notes that all channels carried over to a connection are confirmed,
 // and reports it if another connection, or a slot, was lost before.
-func (m *manager) announce(c *conn) {
+func (m *connLoop) announce(c *conn) {
 	if !c.upToDate() {
 		return
 	}
@@ -137,7 +137,7 @@ func (m *manager) announce(c *conn) {
 }
 
 // settle draws the conclusions from the end of a connection.
-func (m *manager) settle(c *conn, err error) {
+func (m *connLoop) settle(c *conn, err error) {
 	m.announce(c)
 	if c.confirmed {
 		m.worked(c.age(), &m.line.hub.cfg)
@@ -150,7 +150,7 @@ func (m *manager) settle(c *conn, err error) {
 }
 
 // failed notes the end of a connection, or that there was none to be had.
-func (m *manager) failed(err error) {
+func (m *connLoop) failed(err error) {
 	m.cause = cmp.Or(m.cause, err)
 	m.backoff.failed(time.Now(), m.ceiling(&m.line.hub.cfg))
 	if m.line.sharded() {

@@ -41,11 +41,11 @@ func (r *router) vacate(s *slot) {
 }
 
 // node returns the line to the node that client is for.
-func (r *router) node(client *redis.Client) *line {
+func (r *router) node(client *redis.Client) *nodeConn {
 	addr := client.Options().Addr
 	l := r.nodes[addr]
 	if l == nil {
-		l = newLine(r.hub, addr, client)
+		l = newNodeConn(r.hub, addr, client)
 		r.nodes[addr] = l
 	}
 	// go-redis makes a new client for a node that was away for a while, and closes
@@ -75,7 +75,7 @@ func (r *router) troubleLocked() {
 		r.checkAt = at
 	}
 	if r.wakesAt.After(now.Add(r.tick())) {
-		r.poke()
+		r.notify()
 	}
 }
 
@@ -88,7 +88,7 @@ func (r *router) trouble() {
 
 // fallBack is called by the manager of a line to a node that has no sharded pub/sub:
 // SUBSCRIBE at any node hears what is published there.
-func (r *router) fallBack(l *line) {
+func (r *router) fallBack(l *nodeConn) {
 	h := r.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,6 +103,6 @@ func (r *router) fallBack(l *line) {
 	}
 	if !h.plain.registry.idle() {
 		h.plain.startLocked()
-		h.plain.poke()
+		h.plain.notify()
 	}
 }

@@ -19,7 +19,7 @@ const verdict = time.Minute
 // that refuses the question, as one before Redis 7 does, or because of who asks, has
 // no sharded pub/sub. It returns errUnsharded then, or another error if there was no
 // answer to judge by.
-func (l *line) probe() error {
+func (l *nodeConn) probe() error {
 	h := l.hub
 	h.mu.Lock()
 	// By its exact type: the line of a node, and only such a line asks, has its source from

@@ -87,7 +87,7 @@ func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
 	h.mu.Unlock()
 	deliver(calls, sub.Channel, "")
 	if c.awaited.Add(-1) == 0 {
-		c.line.poke()
+		c.line.notify()
 	}
 	return calls, nil
 }

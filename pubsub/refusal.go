@@ -49,7 +49,7 @@ func (c *conn) refusedSlot(err error) error {
 	c.line.lost(b.slot, err, gone) // first, so that it counts also if nobody listens any more
 	c.line.registry.refused(b.channels, gone)
 	if c.awaited.Add(int32(-b.left)) == 0 {
-		c.line.poke()
+		c.line.notify()
 	}
 	return nil
 }

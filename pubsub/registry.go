@@ -21,7 +21,7 @@ var errUnasked = errors.New("pubsub: reply to a command that was not sent")
 // registry is the set of channels of a line: what is wanted, what was sent, what was
 // answered. It does no I/O. Hub.mu guards all of it.
 type registry struct {
-	line      *line
+	line      *nodeConn
 	channels  map[string]*channel // every channel that is wanted, or sent, or awaited
 	listened  int                 // how many of them have a listener
 	lingering list.List           // of *channel without a listener but wanted, the first to expire in front
@@ -33,7 +33,7 @@ type registry struct {
 // channel is guarded by Hub.mu, except for what does not change: its name and line.
 type channel struct {
 	name      string
-	line      *line           // does not change either
+	line      *nodeConn       // does not change either
 	born      uint64          // orders the channels by age, so that they are subscribed in the order of Listen
 	slot      *slot           // in a cluster, while the channel belongs to line as long as its slot does
 	place     int             // in slot.members

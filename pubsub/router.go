@@ -44,10 +44,10 @@ type router struct {
 	wake    chan struct{}
 
 	// All guarded by Hub.mu.
-	slots   map[int]*slot    // those with channels, and those whose backoff is remembered
-	waiting []*slot          // those whose node is to be found
-	nodes   map[string]*line // by address
-	limbo   *line            // has the channels of the waiting slots; it is never started
+	slots   map[int]*slot        // those with channels, and those whose backoff is remembered
+	waiting []*slot              // those whose node is to be found
+	nodes   map[string]*nodeConn // by address
+	limbo   *nodeConn            // has the channels of the waiting slots; it is never started
 	running bool
 	stopped chan struct{} // of the latest run, closed when it ends; nil before the first
 
@@ -61,14 +61,14 @@ type router struct {
 func newRouter(h *Hub, c cluster) *router {
 	r := &router{
 		hub: h, cluster: c, wake: make(chan struct{}, 1),
-		slots: make(map[int]*slot), nodes: make(map[string]*line),
+		slots: make(map[int]*slot), nodes: make(map[string]*nodeConn),
 	}
-	r.limbo = newLine(h, "", nil)
+	r.limbo = newNodeConn(h, "", nil)
 	r.limbo.wake = r.wake
 	return r
 }
 
-func (r *router) poke() { poke(r.wake) }
+func (r *router) notify() { notify(r.wake) }
 
 func (r *router) startLocked() {
 	if r.running {

@@ -13,7 +13,7 @@ const perSlot = 2 * time.Millisecond
 type slot struct {
 	router    *router
 	number    int
-	line      *line      // where its channels are; the router's limbo while no node is known
+	line      *nodeConn  // where its channels are; the router's limbo while no node is known
 	members   []*channel // all channels of the slot in that line's registry, in no order
 	waiting   bool       // whether the slot is in router.waiting
 	confirmed time.Time  // since when the line's node serves it; zero while that is not known
@@ -45,7 +45,7 @@ func (s *slot) leave(ch *channel) {
 
 // moveTo takes the listeners of a slot to another line. Those who were told
 // Subscribed will be told Resubscribed there.
-func (s *slot) moveTo(to *line) {
+func (s *slot) moveTo(to *nodeConn) {
 	from, members := s.line, s.members
 	s.line, s.members, s.confirmed, s.doubt = to, nil, time.Time{}, ""
 	slices.SortFunc(members, byAge)
@@ -62,13 +62,13 @@ func (s *slot) moveTo(to *line) {
 		s.router.list(s)
 	}
 	if from != s.router.limbo {
-		from.poke() // it may have something to unsubscribe, or nothing to do any more
+		from.notify() // it may have something to unsubscribe, or nothing to do any more
 	}
 }
 
 // lost takes a slot away from the line, for the router to look for it. gone means
 // that the node has ended all subscriptions in it, or knows of none.
-func (l *line) lost(number int, err error, gone bool) {
+func (l *nodeConn) lost(number int, err error, gone bool) {
 	r := l.hub.router
 	s := r.slots[number]
 	if s == nil || s.line != l {
@@ -89,7 +89,7 @@ func (l *line) lost(number int, err error, gone bool) {
 
 // dropped takes note that the node has ended a subscription of its own accord, which
 // it does with all those in a slot when it serves the slot no longer.
-func (l *line) dropped(name string) {
+func (l *nodeConn) dropped(name string) {
 	ch := l.registry.channels[name]
 	if ch != nil {
 		ch.there = false

@@ -49,7 +49,7 @@ func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 		if hold == nil {
 			continue
 		}
-		if id, found := l.ownedBy(hold, false); hidden && found && id.tenure != nil {
+		if id, found := l.ownedBy(hold, false); hidden && found && id.ownership != nil {
 			return AncestorHidden
 		}
 		if hold.sameKey(l) && hold.h.owner == holder {
@@ -71,6 +71,6 @@ func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 
 // sameKey reports whether the hold is of a lock with the same key, of another Client.
 func (h *handle) sameKey(l *Lock) bool {
-	q := h.h.q
-	return q.c != l.c && q.keys.Lock == l.keys.Lock
+	s := h.h.s
+	return s.c != l.c && s.keys.Lock == l.keys.Lock
 }

@@ -14,7 +14,7 @@ const registryTTL = time.Minute
 
 // attempt is what came of one try for the lock.
 type attempt struct {
-	hold      *holding    // granted
+	hold      *ownership  // granted
 	answer    lua.Granted // busy
 	heard     bool        // the client was registered, and messages would reach it
 	overtaken bool        // the waiter's state was settled otherwise meanwhile
@@ -23,111 +23,111 @@ type attempt struct {
 
 // attempt tries once to take the lock for the head of the queue. It runs to its end
 // whether or not the call still waits, and gives back what nobody wants any more.
-func (q *queue) attempt(ctx context.Context, w *waiter) attempt {
+func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	select {
-	case q.wire <- struct{}{}:
+	case s.wire <- struct{}{}:
 	case <-w.gone:
 		return attempt{overtaken: true}
 	}
 	wired := true
 	defer func() {
 		if wired {
-			<-q.wire
+			<-s.wire
 		}
 	}()
 
-	q.mu.Lock()
+	s.mu.Lock()
 	if w.state != leading {
-		q.mu.Unlock()
+		s.mu.Unlock()
 		return attempt{overtaken: true}
 	}
-	q.resume()
-	heard, since := q.heard(), q.since
-	if q.ears != nil {
-		q.ears.forget() // whatever they told, this attempt comes after it
+	s.resumeListening()
+	heard, since := s.listening(), s.since
+	if s.wakeups != nil {
+		s.wakeups.drain() // whatever they told, this attempt comes after it
 	}
-	q.asked = time.Now()
-	q.mu.Unlock()
+	s.asked = time.Now()
+	s.mu.Unlock()
 
-	order := q.order()
+	order := s.order()
 	command := lua.Acquire{
 		Owner: w.owner, Lease: w.lease, Order: order,
-		Client: q.c.id, Since: since, Fencing: w.fencing,
+		Client: s.c.id, Since: since, Fencing: w.fencing,
 	}
 	if heard {
 		command.Register = registryTTL
 	}
-	command.AfterRedisson = q.afterRedisson.Load()
-	line := q.c.line(q.keys.Lock)
+	command.AfterRedisson = s.afterRedisson.Load()
+	acks := s.c.replicaAcks(s.keys.Lock)
 	sent := time.Now()
 	returned := false
 	defer func() {
 		if !returned {
-			q.aborted(w, order, heard)
+			s.attemptAborted(w, order, heard)
 		}
 	}()
-	answer, err := command.Run(ctx, line, &q.keys)
+	answer, err := command.Run(ctx, acks, &s.keys)
 	returned = true
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale
 	}
-	q.settle(order, err)
+	s.settle(order, err)
 
-	q.mu.Lock()
-	q.asked = time.Time{}
-	q.busy = err == nil && answer.Verdict == lua.Busy && q.waiters.first != nil
+	s.mu.Lock()
+	s.asked = time.Time{}
+	s.busy = err == nil && answer.Verdict == lua.Busy && s.waiters.first != nil
 	if err == nil {
-		q.answers++
+		s.answers++
 	}
 	switch {
 	case err != nil:
-		q.failed(w, heard, err)
-		q.mu.Unlock()
-		return attempt{err: q.explain(ctx, err)}
+		s.attemptFailed(w, heard, err)
+		s.mu.Unlock()
+		return attempt{err: s.explain(ctx, err)}
 	case answer.Verdict == lua.Busy:
 		if heard {
-			q.since = answer.Since
+			s.since = answer.Since
 		}
-		q.tidy()
-		q.mu.Unlock()
+		s.leaveRegistry()
+		s.mu.Unlock()
 		return attempt{answer: answer, heard: heard}
 	}
 
-	q.since = 0
-	q.turns.restart(time.Now())
-	h := q.hold(&w.request, answer, sent)
-	refusal := q.refusal(h, w, line)
+	s.since = 0
+	s.budget.reset(time.Now())
+	o := s.hold(&w.request, answer, sent)
+	refusal := s.refusal(o, w, acks)
 	if refusal == nil {
-		q.grant(w, h)
-		q.mu.Unlock()
+		s.grant(w, o)
+		s.mu.Unlock()
 		wired = false
-		<-q.wire // an event function that takes its time must not keep others from their commands
-		if !q.c.mute {
-			h.announce(func() {
-				q.c.acquired(Event{Ctx: w.ctx, Name: q.name, Owner: h.owner, Token: h.token, Waited: time.Since(w.began)})
+		<-s.wire // an event function that takes its time must not keep others from their commands
+		if !s.c.mute {
+			o.announce(func() {
+				s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.owner, Token: o.token, Waited: time.Since(w.began)})
 			})
 		}
-		return attempt{hold: h}
+		return attempt{hold: o}
 	}
-	h.refused = true
-	h.beginRelease(refusal)
-	q.mu.Unlock()
+	o.refused = true
+	o.beginRelease(refusal)
+	s.mu.Unlock()
 	wired = false
-	_ = q.letGo(ctx, h) // its error is cleaned up after
+	_ = s.releaseInTurn(ctx, o) // its error is cleaned up after
 	return attempt{err: refusal}
 }
 
 // refusal says why a lock that Redis granted is not to be held. The caller has
 // queue.mu.
-func (q *queue) refusal(h *holding, w *waiter, line *line) error {
+func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
 	switch {
 	case w.state == left:
 		return errInterrupted
-	case q.c.isClosing():
+	case s.c.isClosing():
 		return ErrClosed
-	case line.missing() > 0:
-		return &ReplicasError{Name: q.name, Want: q.c.cfg.replicas, Got: line.acks}
-	case watchdog.Passed(h.lease.validUntil()):
+	case acks.missing() > 0:
+		return &ReplicasError{Name: s.name, Want: s.c.cfg.replicas, Got: acks.acks}
+	case watchdog.Passed(o.lease.validUntil()):
 		return errTooLate
 	}
 	return nil
@@ -135,32 +135,32 @@ func (q *queue) refusal(h *holding, w *waiter, line *line) error {
 
 // failed notes what is left to clean up after an attempt that ended with err. The
 // caller has queue.mu.
-func (q *queue) failed(w *waiter, heard bool, err error) {
+func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 	if lua.Unknown(err) {
-		w.doubt = true
+		w.unknownOutcome = true
 		if w.state == left {
-			q.cleanUp(w.owner, time.Now().Add(w.lease))
+			s.cleanUp(w.owner, time.Now().Add(w.lease))
 		}
-		if heard && q.since == 0 {
-			q.since = lua.MaybeRegistered // or nobody would ever take us out
+		if heard && s.since == 0 {
+			s.since = lua.MaybeRegistered // or nobody would ever take us out
 		}
 	}
-	q.tidy()
+	s.leaveRegistry()
 }
 
 // aborted settles an attempt whose command has not returned. The caller has the wire.
-func (q *queue) aborted(w *waiter, order lua.Order, heard bool) {
-	q.settle(order, errAborted)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.asked, q.busy = time.Time{}, false
-	q.failed(w, heard, errAborted)
+func (s *lockState) attemptAborted(w *waiter, order lua.Order, heard bool) {
+	s.settle(order, errAborted)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.busy = time.Time{}, false
+	s.attemptFailed(w, heard, errAborted)
 }
 
 // explain gives an error of Redis the form in which callers see it.
-func (q *queue) explain(ctx context.Context, err error) error {
+func (s *lockState) explain(ctx context.Context, err error) error {
 	if lua.ForeignKey(err) {
-		return q.c.foreign(ctx, q.name, q.keys.Lock, err)
+		return s.c.foreign(ctx, s.name, s.keys.Lock, err)
 	}
 	return err
 }
@@ -168,107 +168,107 @@ func (q *queue) explain(ctx context.Context, err error) error {
 // giveUp ends the wait of a call: because of err, or at the limit of the wait if
 // that is nil. If the lock was granted at this very moment, a call that reached its
 // limit keeps it and any other gives it back.
-func (v *vigil) giveUp(err error) (*holding, error) {
-	q, w := v.q, v.w
-	q.mu.Lock()
+func (a *acquisition) giveUp(err error) (*ownership, error) {
+	s, w := a.s, a.w
+	s.mu.Lock()
 	switch w.state {
 	case granted:
-		h := w.hold
-		v.late = false
-		if err == nil || v.ctx.Err() == nil && !q.c.isClosing() {
-			q.mu.Unlock()
-			return h, nil
+		o := w.hold
+		a.busyAtDeadline = false
+		if err == nil || a.ctx.Err() == nil && !s.c.isClosing() {
+			s.mu.Unlock()
+			return o, nil
 		}
-		if w.from != nil {
-			q.mu.Unlock()
-			q.c.granted(w)
-			q.mu.Lock()
+		if w.handedBy != nil {
+			s.mu.Unlock()
+			s.c.granted(w)
+			s.mu.Lock()
 		}
-		closed := q.giveBack(context.WithoutCancel(v.ctx), h, w.holdKind, err)
-		q.mu.Unlock()
+		closed := s.giveBack(context.WithoutCancel(a.ctx), o, w.holdKind, err)
+		s.mu.Unlock()
 		if closed {
-			h.tellClosed()
+			o.tellClosed()
 		}
 	case rejoined:
-		v.late = false // this owner has it
-		q.mu.Unlock()
+		a.busyAtDeadline = false // this owner has it
+		s.mu.Unlock()
 	case refused:
-		v.late = false
+		a.busyAtDeadline = false
 		if err == nil {
 			err = w.refusal // at this very moment: Redis has been silent, and not said that the lock is busy
 		}
-		q.mu.Unlock()
+		s.mu.Unlock()
 	default:
-		q.quit(w)
-		q.mu.Unlock()
+		s.leaveQueue(w)
+		s.mu.Unlock()
 	}
-	return nil, v.notAcquired(err)
+	return nil, a.notAcquired(err)
 }
 
 // quit takes a waiter out whose call ends without the lock. The caller has queue.mu.
-func (q *queue) quit(w *waiter) {
-	q.remove(w, left)
+func (s *lockState) leaveQueue(w *waiter) {
+	s.remove(w, left)
 	if w.gone != nil {
 		close(w.gone)
 	}
-	if w.doubt {
-		q.cleanUp(w.owner, time.Now().Add(w.lease))
+	if w.unknownOutcome {
+		s.cleanUp(w.owner, time.Now().Add(w.lease))
 	}
-	q.promote()
-	q.tidy()
+	s.promote()
+	s.leaveRegistry()
 }
 
 // desert takes out a waiter whose call does not return, as a hook of go-redis or an event function has
 // panicked or ended the goroutine: the others must not wait for it, nor it keep a lock that nobody knows of.
-func (q *queue) desert(ctx context.Context, w *waiter) {
-	q.mu.Lock()
+func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
+	s.mu.Lock()
 	switch w.state {
 	case granted:
-		if w.from != nil && !w.told {
-			defer q.c.granted(w)
+		if w.handedBy != nil && !w.handOffTold {
+			defer s.c.granted(w)
 		}
-		closed := q.giveBack(context.WithoutCancel(ctx), w.hold, w.holdKind, errAborted)
-		q.mu.Unlock()
+		closed := s.giveBack(context.WithoutCancel(ctx), w.hold, w.holdKind, errAborted)
+		s.mu.Unlock()
 		if closed {
 			w.hold.tellClosed()
 		}
 		return
 	case queued, leading:
-		q.quit(w)
+		s.leaveQueue(w)
 	}
-	q.mu.Unlock()
+	s.mu.Unlock()
 }
 
 // giveBack takes back, in the background, the hold of a call that has left at the
 // moment of its grant. Another call of the same owner may have entered since, whose
 // hold stays. It reports that the Client is closed and that it has ended the holding: the caller,
 // who has queue.mu, is to tell that.
-func (q *queue) giveBack(ctx context.Context, h *holding, kind holdKind, err error) (closed bool) {
-	if h.state != live {
-		q.forgetLost(h, kind) // nobody will unlock it
+func (s *lockState) giveBack(ctx context.Context, o *ownership, kind holdKind, err error) (closed bool) {
+	if o.state != live {
+		s.forgetLoss(o, kind) // nobody will unlock it
 		return false
 	}
-	h.pop(kind, err)
-	last := h.state == releasing
+	o.pop(kind, err)
+	last := o.state == releasing
 	if last {
-		h.lease.by = ctx
+		o.lease.by = ctx
 	}
-	begun := q.goBackground(func() {
+	begun := s.goBackground(func() {
 		if last {
-			q.settleRelease(ctx, h)
+			s.release(ctx, o)
 		} else {
-			q.tellCount(ctx, h)
+			s.sendCount(ctx, o)
 		}
 	})
 	if !begun && last {
-		h.end(ErrClosed)
+		o.end(ErrClosed)
 	}
 	return !begun && last
 }
 
-func (v *vigil) notAcquired(err error) error {
+func (a *acquisition) notAcquired(err error) error {
 	return &NotAcquiredError{
-		Name: v.q.name, Holder: v.last.Holder, TTL: v.last.TTL,
-		Waited: time.Since(v.w.began), Busy: err == nil || v.late, Err: err, client: v.q.c.id,
+		Name: a.s.name, Holder: a.lastAnswer.Holder, TTL: a.lastAnswer.TTL,
+		Waited: time.Since(a.w.began), Busy: err == nil || a.busyAtDeadline, Err: err, client: a.s.c.id,
 	}
 }

@@ -13,12 +13,12 @@ import (
 // that the caller has stopped asking, and nothing of the lock.
 
 // saysBusy reports whether the last word was that another owner has the lock or is ahead.
-func (v *vigil) saysBusy() bool { return v.answered && v.failure == nil && !v.q.silent() }
+func (a *acquisition) saysBusy() bool { return a.answered && a.failure == nil && !a.s.silent() }
 
 // ctxEnded ends the wait of a call whose ctx has ended.
-func (v *vigil) ctxEnded() (*holding, error) {
-	v.late = byDeadline(v.ctx) && v.saysBusy()
-	return v.giveUp(whyEnded(v.ctx))
+func (a *acquisition) ctxEnded() (*ownership, error) {
+	a.busyAtDeadline = byDeadline(a.ctx) && a.saysBusy()
+	return a.giveUp(whyEnded(a.ctx))
 }
 
 // deadlineEnd is the cause with which a ctx is cancelled that stands for one whose deadline has

@@ -36,7 +36,7 @@ var errAborted = lua.ErrAborted
 var errInterrupted = errors.New("interrupted")
 
 // errMoot: there is no reason any more to send the command.
-var errMoot = errors.New("moot")
+var errSuperseded = errors.New("moot")
 
 // call runs f, which sends commands and settles their outcome, and waits for it
 // until ctx ends, limit fires or, if closing is not nil, the Client closes; then it
@@ -59,7 +59,7 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 		return nil
 	}
 	done, returned := make(chan struct{}), false
-	c.crew.run(func() { // Close waits for it
+	c.workers.run(func() { // Close waits for it
 		defer c.end()
 		defer close(done)
 		f(endless(ctx))
@@ -81,28 +81,28 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 // call is [Client.call] for commands about the queue, which stays in use until f has
 // ended: a caller that left must not take the queue away under its command, or the
 // next call would make another one, with a wire of its own.
-func (q *queue) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
-	q.keep()
-	err := q.c.call(ctx, limit, closing, func(ctx context.Context) {
-		defer q.leave()
+func (s *lockState) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
+	s.addUser()
+	err := s.c.call(ctx, limit, closing, func(ctx context.Context) {
+		defer s.dropUser()
 		f(ctx)
 	})
 	if errors.Is(err, ErrClosed) { // f was not run
-		q.leave()
+		s.dropUser()
 	}
 	return err
 }
 
 // goBackground is [Client.goBackground] for commands about the queue. The caller has
 // queue.mu or is a user of the queue.
-func (q *queue) goBackground(f func()) bool {
-	q.keep()
-	begun := q.c.goBackground(func() {
-		defer q.leave()
+func (s *lockState) goBackground(f func()) bool {
+	s.addUser()
+	begun := s.c.goBackground(func() {
+		defer s.dropUser()
 		f()
 	})
 	if !begun {
-		q.leave()
+		s.dropUser()
 	}
 	return begun
 }
@@ -132,44 +132,44 @@ func (c *Client) goBackground(f func()) bool {
 // errMoot without having sent one; then it returns no error and no verdict. doubted is true
 // if it was sent before without an answer, so that the answer may be to the second
 // run. The caller has the wire.
-func (q *queue) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
-	return q.repeat(maxRetries, run)
+func (s *lockState) sendRepeated(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+	return s.repeat(maxRetries, run)
 }
 
 // sendUnrepeated is send for a call with wait 0.
-func (q *queue) sendUnrepeated(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
-	return q.repeat(0, run)
+func (s *lockState) sendUnrepeated(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+	return s.repeat(0, run)
 }
 
-func (q *queue) repeat(most int, run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
+func (s *lockState) repeat(most int, run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {
 	began := time.Now()
-	q.sending()
-	defer q.sent()
+	s.sending()
+	defer s.sent()
 	for try := 0; ; try++ {
-		g, err = q.sendOnce(run)
-		if errors.Is(err, errMoot) {
+		g, err = s.sendOnce(run)
+		if errors.Is(err, errSuperseded) {
 			return lua.Granted{}, doubted, nil // Redis was told nothing: what is in doubt stays so
 		}
 		doubted = doubted || lua.Unknown(err)
 		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > retryWithin {
 			return g, doubted, err
 		}
-		if !q.c.pause(backoff(try)) {
+		if !s.c.pause(backoff(try)) {
 			return g, doubted, err
 		}
 	}
 }
 
 // sendOnce sends a command and settles what its answer says of it, also if run does not return.
-func (q *queue) sendOnce(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, err error) {
-	order := q.order()
+func (s *lockState) sendOnce(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, err error) {
+	order := s.order()
 	err = errAborted
 	defer func() {
 		if err == nil && g.Verdict == lua.Stale {
 			err = errStale
 		}
-		if !errors.Is(err, errMoot) {
-			q.settle(order, err)
+		if !errors.Is(err, errSuperseded) {
+			s.settle(order, err)
 		}
 	}()
 	return run(order)
@@ -177,49 +177,49 @@ func (q *queue) sendOnce(run func(lua.Order) (lua.Granted, error)) (g lua.Grante
 
 // order numbers a command that is about to be sent. The caller has the wire, so
 // that commands about one lock leave in the order of their numbers.
-func (q *queue) order() lua.Order {
-	o := lua.Order{Number: q.c.number.Add(1)}
-	if q.doubt {
-		o.Epoch = epochTTL
+func (s *lockState) order() lua.Order {
+	order := lua.Order{Number: s.c.number.Add(1)}
+	if s.doubt {
+		order.Epoch = epochTTL
 	}
-	return o
+	return order
 }
 
 // sending and sent tell those whose limit ends meanwhile since when a command is under way, its
 // repetitions included. The caller has the wire.
-func (q *queue) sending() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.asked = time.Now()
+func (s *lockState) sending() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = time.Now()
 }
 
-func (q *queue) sent() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.asked = time.Time{}
+func (s *lockState) sent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = time.Time{}
 }
 
 // note keeps since when Redis has refused what it was asked, or not answered. The caller has the wire.
-func (q *queue) note(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+func (s *lockState) note(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case err == nil:
-		q.failing = time.Time{}
-	case q.failing.IsZero():
-		q.failing = q.asked
+		s.failing = time.Time{}
+	case s.failing.IsZero():
+		s.failing = s.asked
 	}
 }
 
 // settle notes what an answer, or its absence, says of the commands sent so far.
 // The caller has the wire.
-func (q *queue) settle(o lua.Order, err error) {
-	q.note(err)
+func (s *lockState) settle(order lua.Order, err error) {
+	s.note(err)
 	switch {
 	case lua.Unknown(err):
-		q.doubt, q.older = true, false
-	case err == nil && o.Epoch > 0:
-		q.doubt, q.older = false, false
+		s.doubt, s.older = true, false
+	case err == nil && order.Epoch > 0:
+		s.doubt, s.older = false, false
 	}
 }
 

@@ -46,7 +46,7 @@ func WithClientName(name string) Option {
 //
 // A goroutine writes it while the Client is in use, and ends when that has not been so for a period: used implies that
 // there is one. Close ends it, and waits for it.
-type card struct {
+type nameRecord struct {
 	c          *Client
 	key, value string
 
@@ -60,11 +60,11 @@ type card struct {
 	torn  bool          // it is not to be written any more; guarded by wire
 }
 
-func newCard(c *Client) *card {
+func newNameRecord(c *Client) *nameRecord {
 	if c.cfg.clientName == "" {
 		return nil
 	}
-	return &card{
+	return &nameRecord{
 		c: c, key: lua.ClientKey(c.cfg.prefix, c.id), wire: make(chan struct{}, 1),
 		value: fmt.Sprintf("%s@%s:%d", c.cfg.clientName, hostname(), os.Getpid()),
 	}
@@ -85,41 +85,41 @@ func hostname() string {
 }
 
 // name is what the Client calls itself.
-func (k *card) name() string {
-	if k == nil {
+func (r *nameRecord) name() string {
+	if r == nil {
 		return ""
 	}
-	return k.value
+	return r.value
 }
 
 // use is for every call that takes a lock, between [Client.begin] and [Client.end].
-func (k *card) use() {
-	if k == nil || k.used.Load() {
+func (r *nameRecord) use() {
+	if r == nil || r.used.Load() {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.used.Store(true)
-	if !k.keeping {
-		k.keeping = true
-		k.c.crew.gone.Go(k.keep) // ends when the Client is not in use, or with its ctx
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used.Store(true)
+	if !r.keeping {
+		r.keeping = true
+		r.c.workers.gone.Go(r.renew) // ends when the Client is not in use, or with its ctx
 	}
 }
 
-func (k *card) keep() {
+func (r *nameRecord) renew() {
 	over := false
 	defer func() {
 		if !over { // a hook of go-redis has ended the goroutine: the next use begins another one
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.keeping = false
-			k.used.Store(false)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.keeping = false
+			r.used.Store(false)
 		}
 	}()
 	for {
-		k.used.Store(false)
-		k.write()
-		if !k.c.pause(cardPeriod) || k.idle() {
+		r.used.Store(false)
+		r.write()
+		if !r.c.pause(cardPeriod) || r.idle() {
 			over = true
 			return
 		}
@@ -127,47 +127,47 @@ func (k *card) keep() {
 }
 
 // idle ends the goroutine, in one step, if the Client is not in use: a use after it begins another one.
-func (k *card) idle() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.used.Load() || k.c.work.Load() > 0 {
+func (r *nameRecord) idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.used.Load() || r.c.work.Load() > 0 {
 		return false
 	}
-	k.keeping = false
+	r.keeping = false
 	return true
 }
 
 // write tries once. A failure costs the name at worst, and is tried again a period later.
-func (k *card) write() {
-	c := k.c
+func (r *nameRecord) write() {
+	c := r.c
 	if !c.begin() { // Close waits for the command
 		return
 	}
 	defer c.end()
-	if !take(c.ctx, k.wire) {
+	if !take(c.ctx, r.wire) {
 		return
 	}
-	defer func() { <-k.wire }()
-	if k.torn {
+	defer func() { <-r.wire }()
+	if r.torn {
 		return
 	}
-	k.there = true
-	err := c.plain.Process(c.ctx, redis.NewStatusCmd(c.ctx, "set", k.key, k.value, "px", cardTTL.Milliseconds()))
-	k.there = err == nil || lua.Unknown(err)
+	r.there = true
+	err := c.plain.Process(c.ctx, redis.NewStatusCmd(c.ctx, "set", r.key, r.value, "px", cardTTL.Milliseconds()))
+	r.there = err == nil || lua.Unknown(err)
 }
 
 // tear deletes the key, until ctx ends, for a Client that closes: the key would say for a minute that it is there.
-func (k *card) tear(ctx context.Context) {
-	if k == nil {
+func (r *nameRecord) delete(ctx context.Context) {
+	if r == nil {
 		return
 	}
-	_ = k.c.call(ctx, nil, nil, func(ctx context.Context) {
-		k.wire <- struct{}{}
-		defer func() { <-k.wire }()
-		k.torn = true
-		if k.there {
-			k.there = false
-			_ = k.c.plain.Process(ctx, redis.NewIntCmd(ctx, "del", k.key)) // or it expires
+	_ = r.c.call(ctx, nil, nil, func(ctx context.Context) {
+		r.wire <- struct{}{}
+		defer func() { <-r.wire }()
+		r.torn = true
+		if r.there {
+			r.there = false
+			_ = r.c.plain.Process(ctx, redis.NewIntCmd(ctx, "del", r.key)) // or it expires
 		}
 	})
 }

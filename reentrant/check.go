@@ -104,17 +104,17 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		}
 		// Not by NewLock: the name is longer than that of a lock, which may be as long as
 		// NewLock allows. Redis takes longer ones.
-		probe := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
-		v := visit{lock: probe, node: c.rdb, server: c.address, sharded: c.hub.Sharded(), found: found}
+		lock := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
+		p := probe{lock: lock, node: c.rdb, server: c.address, sharded: c.hub.Sharded(), found: found}
 		if c.cluster != nil {
-			master, err := c.cluster.MasterForKey(lasting, probe.keys.Lock)
+			master, err := c.cluster.MasterForKey(lasting, lock.keys.Lock)
 			if err != nil {
-				found.fail(unreachable(v.server, err))
+				found.fail(unreachable(p.server, err))
 				continue
 			}
-			v.node, v.server = master, master.Options().Addr
+			p.node, p.server = master, master.Options().Addr
 		}
-		v.run(ctx, lasting)
+		p.run(ctx, lasting)
 	}
 }
 

@@ -29,28 +29,28 @@ const (
 
 // trial is one command that is refused if the user lacks a permission, and otherwise
 // fails or finds nothing. It never writes.
-type trial struct {
+type aclCommand struct {
 	without  string
 	required bool
 	args     []any
 }
 
 // keyTrials are those of what all scripts together do with one kind of key.
-type keyTrials struct {
+type keyCommands struct {
 	key      string
 	kind     string // what its name begins with; empty for the lock's own
 	without  string // if the user has no right to such keys
 	required bool
-	trials   []trial
+	trials   []aclCommand
 }
 
 // trialsOf lists what the scripts do with the keys of a lock. A command that could write is
 // given arguments that it refuses, which it does after Redis has looked at the permissions.
-func trialsOf(l *Lock) []keyTrials {
+func commandsOf(l *Lock) []keyCommands {
 	const field = "f"
 	lock, epoch, turn, waiters, token := l.keys.Lock, l.keys.Epoch(), l.keys.Turn(), l.keys.Waiters(), l.keys.Token()
-	return []keyTrials{
-		{lock, "", noGrant, true, []trial{
+	return []keyCommands{
+		{lock, "", noGrant, true, []aclCommand{
 			{noGrant, true, []any{"exists", lock}},
 			{noGrant, true, []any{"hset", lock, field, "1", field}}, // a field without a value
 			{noGrant, true, []any{"pexpire", lock, 1}},              // of a key that is not there
@@ -64,12 +64,12 @@ func trialsOf(l *Lock) []keyTrials {
 			{noForce, false, []any{"hlen", lock}},
 			{noForce, false, []any{"del", lock}},
 		}},
-		{epoch, "redlatch_epoch:", noGrant, true, []trial{
+		{epoch, "redlatch_epoch:", noGrant, true, []aclCommand{
 			{noNesting, true, []any{"get", epoch}},
 			{noEpoch, true, []any{"set", epoch, "0", "px", 0}}, // an expiry of 0
 		}},
 		{turn, "redlatch_turn:", noGrant, true, nil},
-		{waiters, "redlatch_waiters:", noGrant, true, []trial{
+		{waiters, "redlatch_waiters:", noGrant, true, []aclCommand{
 			{noQueue, true, []any{"zadd", waiters, "nx", "xx", 0, field}}, // not both
 			{noQueue, true, []any{"zscore", waiters, field}},
 			{noQueue, true, []any{"zrank", waiters, field}},

@@ -12,7 +12,7 @@ import (
 )
 
 // visit looks at one lock on the server that has it.
-type visit struct {
+type probe struct {
 	lock    *Lock
 	node    redis.UniversalClient
 	server  string // address of node
@@ -27,45 +27,45 @@ type visit struct {
 // limit.
 const answerWithin = 5 * time.Second
 
-func (v *visit) run(ctx, lasting context.Context) {
-	v.told = make(map[string]bool)
-	for _, step := range []func(context.Context) error{v.scripts, v.keys, v.card, v.messages, v.subscriptions, v.memory} {
-		if ctx.Err() != nil || v.lock.c.isClosing() {
+func (p *probe) run(ctx, lasting context.Context) {
+	p.told = make(map[string]bool)
+	for _, step := range []func(context.Context) error{p.scripts, p.keys, p.card, p.messages, p.subscriptions, p.memory} {
+		if ctx.Err() != nil || p.lock.c.isClosing() {
 			return
 		}
 		if err := step(lasting); err != nil {
-			v.found.fail(unreachable(v.server, err))
+			p.found.fail(unreachable(p.server, err))
 			return
 		}
 	}
-	if v.bad || ctx.Err() != nil {
+	if p.bad || ctx.Err() != nil {
 		return // taken and not released, or not renewed, it would be what Check is to prevent
 	}
-	if err := v.take(lasting); err != nil {
-		v.found.fail(err)
+	if err := p.take(lasting); err != nil {
+		p.found.fail(err)
 	}
 }
 
 // lack notes that a permission is missing, once.
-func (v *visit) lack(rule, without string, required bool, err error) {
-	if v.told[rule] {
+func (p *probe) lack(rule, without string, required bool, err error) {
+	if p.told[rule] {
 		return
 	}
-	v.told[rule] = true
-	e := &PermissionError{Server: v.server, Rule: rule, Without: without, Required: required, Err: err}
+	p.told[rule] = true
+	e := &PermissionError{Server: p.server, Rule: rule, Without: without, Required: required, Err: err}
 	if required {
-		v.bad = true
-		v.found.fail(e)
+		p.bad = true
+		p.found.fail(e)
 	} else {
-		v.found.warnings = append(v.found.warnings, e)
+		p.found.warnings = append(p.found.warnings, e)
 	}
 }
 
 // try sends the commands in one pipeline and notes those that the user may not use. It
 // calls denied for a refusal that is about their key or channel. The error is that of a server
 // which did not answer.
-func (v *visit) try(ctx context.Context, trials []trial, denied func(err error)) error {
-	pipe := v.node.Pipeline()
+func (p *probe) try(ctx context.Context, trials []aclCommand, denied func(err error)) error {
+	pipe := p.node.Pipeline()
 	for _, t := range trials {
 		pipe.Do(ctx, t.args...)
 	}
@@ -81,7 +81,7 @@ func (v *visit) try(ctx context.Context, trials []trial, denied func(err error))
 		case !errors.As(err, &reply), redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"):
 			return err
 		case what == commandDenied && isCommand(command, trials[i].args[0]):
-			v.lack("+"+command, trials[i].without, trials[i].required, err)
+			p.lack("+"+command, trials[i].without, trials[i].required, err)
 		case what == commandDenied: // of go-redis' own, at the beginning of a connection
 			return err
 		case what != notDenied:
@@ -99,28 +99,28 @@ func isCommand(name string, sent any) bool {
 }
 
 // scripts tries to run scripts, and what else is about no key or channel.
-func (v *visit) scripts(ctx context.Context) error {
-	trials := []trial{
+func (p *probe) scripts(ctx context.Context) error {
+	trials := []aclCommand{
 		{noScripts, true, []any{"evalsha", strings.Repeat("0", 40), 0}}, // no script has this name
 		{noScripts, true, []any{"eval", "return 1", 0}},
 	}
-	if v.lock.c.cluster != nil {
+	if p.lock.c.cluster != nil {
 		// It is for the next command, whose place TIME takes.
-		trials = append(trials, trial{noAsking, true, []any{"asking"}}, trial{noQueue, true, []any{"time"}})
+		trials = append(trials, aclCommand{noAsking, true, []any{"asking"}}, aclCommand{noQueue, true, []any{"time"}})
 	}
-	if v.lock.c.cfg.replicas > 0 {
-		trials = append(trials, trial{noReplicas, true, []any{"wait", 0, 1}})
+	if p.lock.c.cfg.replicas > 0 {
+		trials = append(trials, aclCommand{noReplicas, true, []any{"wait", 0, 1}})
 	}
-	return v.try(ctx, trials, func(error) {})
+	return p.try(ctx, trials, func(error) {})
 }
 
 // keys tries what scripts do with each kind of key.
-func (v *visit) keys(ctx context.Context) error {
-	for _, kind := range trialsOf(v.lock) {
+func (p *probe) keys(ctx context.Context) error {
+	for _, kind := range commandsOf(p.lock) {
 		// A script must have all rights to the key, not only those of its commands.
-		trials := append([]trial{{noScripts, true, []any{"eval", "return 1", 1, kind.key}}}, kind.trials...)
-		if err := v.try(ctx, trials, func(err error) {
-			v.lack(v.lock.rule("~", kind.kind), kind.without, kind.required, err)
+		trials := append([]aclCommand{{noScripts, true, []any{"eval", "return 1", 1, kind.key}}}, kind.trials...)
+		if err := p.try(ctx, trials, func(err error) {
+			p.lack(p.lock.rule("~", kind.kind), kind.without, kind.required, err)
 		}); err != nil {
 			return err
 		}
@@ -130,17 +130,17 @@ func (v *visit) keys(ctx context.Context) error {
 
 // card tries what a Client with a name does with the key that says it. In a Cluster the key may be another node's,
 // which Redis looks at after the permissions.
-func (v *visit) card(ctx context.Context) error {
-	c := v.lock.c
-	if c.card == nil {
+func (p *probe) card(ctx context.Context) error {
+	c := p.lock.c
+	if c.nameRecord == nil {
 		return nil
 	}
-	key := c.card.key + ":check"
-	return v.try(ctx, []trial{
+	key := c.nameRecord.key + ":check"
+	return p.try(ctx, []aclCommand{
 		{noNaming, false, []any{"set", key, "", "px", 0}}, // an expiry of 0
 		{noNaming, false, []any{"get", key}},
 		{noNaming, false, []any{"del", key}},
-	}, func(err error) { v.lack(c.cardRule(), noNaming, false, err) })
+	}, func(err error) { p.lack(c.cardRule(), noNaming, false, err) })
 }
 
 const (
@@ -150,48 +150,48 @@ const (
 
 // messages tries to publish as releases do, and to count who listens. Nobody listens to
 // the channels of this lock.
-func (v *visit) messages(ctx context.Context) error {
-	k := &v.lock.keys
-	if v.sharded {
+func (p *probe) messages(ctx context.Context) error {
+	k := &p.lock.keys
+	if p.sharded {
 		// A server that refuses this, as one before Redis 7 does, has no sharded pub/sub.
-		err := v.node.Do(ctx, "pubsub", "shardnumsub", k.Channel()).Err()
+		err := p.node.Do(ctx, "pubsub", "shardnumsub", k.Channel()).Err()
 		var reply redis.Error
 		if err != nil && !errors.As(err, &reply) {
 			return err
 		}
-		v.sharded = err == nil
+		p.sharded = err == nil
 		if what, command := denialOf(err); what == commandDenied {
-			v.lack("+"+command, noSharding, false, err)
+			p.lack("+"+command, noSharding, false, err)
 		}
 	}
 	publish := "publish"
-	var trials []trial
-	if v.sharded {
+	var trials []aclCommand
+	if p.sharded {
 		publish = "spublish"
-	} else if v.lock.c.cluster == nil {
-		trials = append(trials, trial{noCounting, false, []any{"pubsub", "numsub", k.Channel(), k.Listeners()}})
+	} else if p.lock.c.cluster == nil {
+		trials = append(trials, aclCommand{noCounting, false, []any{"pubsub", "numsub", k.Channel(), k.Listeners()}})
 	}
 	trials = append(trials,
-		trial{noMessage, false, []any{publish, k.Channel(), "-0"}},
-		trial{noMessage, false, []any{publish, k.Own(), "0"}})
-	return v.try(ctx, trials, func(err error) { v.lack(v.lock.rule("&", releases), noMessage, false, err) })
+		aclCommand{noMessage, false, []any{publish, k.Channel(), "-0"}},
+		aclCommand{noMessage, false, []any{publish, k.Own(), "0"}})
+	return p.try(ctx, trials, func(err error) { p.lack(p.lock.rule("&", releases), noMessage, false, err) })
 }
 
 // subscriptions tries to listen as waiters do.
-func (v *visit) subscriptions(ctx context.Context) error {
-	k := &v.lock.keys
+func (p *probe) subscriptions(ctx context.Context) error {
+	k := &p.lock.keys
 	for _, c := range []struct{ name, kind string }{
 		{k.Own(), releases}, {k.Channel(), releases}, {k.Listeners(), listeners},
 	} {
-		err := v.listen(ctx, c.name)
+		err := p.listen(ctx, c.name)
 		switch what, command := denialOf(err); {
 		case err == nil:
 		case what == channelDenied:
-			v.lack(v.lock.rule("&", c.kind), noMessage, false, err)
+			p.lack(p.lock.rule("&", c.kind), noMessage, false, err)
 		case what == commandDenied && strings.HasSuffix(command, "unsubscribe"):
-			v.lack("+"+command, noEnd, false, err)
+			p.lack("+"+command, noEnd, false, err)
 		case what == commandDenied && strings.HasSuffix(command, "subscribe"):
-			v.lack("+"+command, noMessage, false, err)
+			p.lack("+"+command, noMessage, false, err)
 		default:
 			return err
 		}
@@ -200,10 +200,10 @@ func (v *visit) subscriptions(ctx context.Context) error {
 }
 
 // listen subscribes to a channel and ends that.
-func (v *visit) listen(ctx context.Context, channel string) error {
-	sub, begin, end := v.node.Subscribe(ctx), (*redis.PubSub).Subscribe, (*redis.PubSub).Unsubscribe
+func (p *probe) listen(ctx context.Context, channel string) error {
+	sub, begin, end := p.node.Subscribe(ctx), (*redis.PubSub).Subscribe, (*redis.PubSub).Unsubscribe
 	defer sub.Close()
-	if v.sharded {
+	if p.sharded {
 		begin, end = (*redis.PubSub).SSubscribe, (*redis.PubSub).SUnsubscribe
 	}
 	for _, step := range []func(*redis.PubSub, context.Context, ...string) error{begin, end} {
@@ -218,15 +218,15 @@ func (v *visit) listen(ctx context.Context, channel string) error {
 }
 
 // memory reads what the server does when its memory is full.
-func (v *visit) memory(ctx context.Context) error {
-	info, err := v.node.Info(ctx, "memory").Result()
+func (p *probe) memory(ctx context.Context) error {
+	info, err := p.node.Info(ctx, "memory").Result()
 	if err != nil {
 		if what, command := denialOf(err); what == commandDenied {
-			v.lack("+"+command, noPolicy, false, err)
+			p.lack("+"+command, noPolicy, false, err)
 		}
 		return nil // some servers have no such section
 	}
-	e := &EvictionError{Server: v.server}
+	e := &EvictionError{Server: p.server}
 	for line := range strings.Lines(info) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
 		case "maxmemory_policy":
@@ -236,20 +236,20 @@ func (v *visit) memory(ctx context.Context) error {
 		}
 	}
 	if e.MaxMemory > 0 && e.Policy != "" && e.Policy != "noeviction" {
-		v.found.warnings = append(v.found.warnings, e)
+		p.found.warnings = append(p.found.warnings, e)
 	}
 	return nil
 }
 
 // take takes the lock once and releases it, without fencing, whose counter would stay.
-func (v *visit) take(ctx context.Context) error {
+func (p *probe) take(ctx context.Context) error {
 	ctx = WithOwner(ctx, "check")
-	lock := &Lock{c: v.lock.c, name: v.lock.name, keys: v.lock.keys}
+	lock := &Lock{c: p.lock.c, name: p.lock.name, keys: p.lock.keys}
 	switch ok, err := lock.TryLock(ctx, 0, 0); {
 	case err != nil:
 		return err
 	case !ok:
-		return unchecked(fmt.Errorf("%s: lock %q was taken", v.server, v.lock.name))
+		return unchecked(fmt.Errorf("%s: lock %q was taken", p.server, p.lock.name))
 	}
 	return lock.Unlock(ctx)
 }

@@ -13,19 +13,19 @@ import (
 // while none is due. They end when nothing is left.
 //
 // A chore is one that [Client.begin] has announced and a user of its lock, until it is done.
-type chores struct {
+type cleanups struct {
 	c      *Client
 	sooner chan struct{} // holds one signal: the first chore is an earlier one now
 
 	mu      sync.Mutex
-	queue   choreQueue // guarded by mu
-	workers int        // goroutines, at most cleaners; guarded by mu
-	waiting bool       // one of them waits for the first chore; guarded by mu
+	queue   cleanupQueue // guarded by mu
+	workers int          // goroutines, at most cleaners; guarded by mu
+	waiting bool         // one of them waits for the first chore; guarded by mu
 }
 
 // chore is tried again until it is done, its time is over, or the Client has no time for it any more.
-type chore struct {
-	q     *queue
+type cleanup struct {
+	s     *lockState
 	at    time.Time     // of the next try
 	until time.Time     // no try begins then, and ctx ends
 	pause time.Duration // after the next try
@@ -34,15 +34,15 @@ type chore struct {
 	try func(ctx context.Context) (done bool)
 }
 
-func newChores(c *Client) *chores { return &chores{c: c, sooner: make(chan struct{}, 1)} }
+func newCleanups(c *Client) *cleanups { return &cleanups{c: c, sooner: make(chan struct{}, 1)} }
 
 // add takes on a chore. It is not done if the Client is closed. The caller has queue.mu or is a
 // user of the queue.
-func (s *chores) add(x *chore) {
+func (s *cleanups) add(x *cleanup) {
 	if !s.c.begin() {
 		return
 	}
-	x.q.keep()
+	x.s.addUser()
 	x.pause = cleanUpPause
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,36 +51,36 @@ func (s *chores) add(x *chore) {
 }
 
 // enlist starts a worker if the first chore has none that waits for it. The caller has mu.
-func (s *chores) enlist() {
+func (s *cleanups) enlist() {
 	if len(s.queue) > 0 && !s.waiting && s.workers < cleaners {
 		s.workers++
-		s.c.crew.gone.Go(s.work) // ends when nothing is left; Close waits for each chore
+		s.c.workers.gone.Go(s.work) // ends when nothing is left; Close waits for each chore
 	}
 }
 
 // hurry has the worker that waits look again.
-func (s *chores) hurry() {
+func (s *cleanups) hurry() {
 	select {
 	case s.sooner <- struct{}{}:
 	default: // it will
 	}
 }
 
-func (s *chores) work() {
+func (s *cleanups) work() {
 	for x := s.next(); x != nil; x = s.next() {
 		s.carryOut(x)
 	}
 }
 
 // carryOut tries a chore once, and keeps it for later if it is not done.
-func (s *chores) carryOut(x *chore) {
+func (s *cleanups) carryOut(x *cleanup) {
 	done, returned := true, false
 	ctx, cancel := context.WithDeadline(s.c.ctx, x.until)
 	defer func() {
 		cancel()
 		// A Client that closes waits for one try and not for Redis to come back.
 		if done || s.c.isClosing() {
-			x.q.leave()
+			x.s.dropUser()
 			s.c.end()
 		} else {
 			s.again(x)
@@ -96,7 +96,7 @@ func (s *chores) carryOut(x *chore) {
 	returned = true
 }
 
-func (s *chores) again(x *chore) {
+func (s *cleanups) again(x *cleanup) {
 	x.spare = true
 	x.at = time.Now().Add(x.pause/2 + backoff(0))
 	x.pause = min(2*x.pause, cleanUpLast)
@@ -106,7 +106,7 @@ func (s *chores) again(x *chore) {
 }
 
 // push adds a chore to the queue, and has a worker look at it. The caller has mu.
-func (s *chores) push(x *chore) {
+func (s *cleanups) push(x *cleanup) {
 	heap.Push(&s.queue, x)
 	if s.queue[0] == x {
 		s.hurry()
@@ -115,7 +115,7 @@ func (s *chores) push(x *chore) {
 
 // next waits for the first chore that is to be tried and takes it. It returns nil, and the worker is
 // counted out, if nothing is left or another worker waits already.
-func (s *chores) next() *chore {
+func (s *cleanups) next() *cleanup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.queue) > 0 && !s.waiting {
@@ -139,7 +139,7 @@ func (s *chores) next() *chore {
 	return nil
 }
 
-func (s *chores) await(d time.Duration) {
+func (s *cleanups) await(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -150,14 +150,14 @@ func (s *chores) await(d time.Duration) {
 }
 
 // choreQueue is a heap by the time of the next try.
-type choreQueue []*chore
+type cleanupQueue []*cleanup
 
-func (h choreQueue) Len() int           { return len(h) }
-func (h choreQueue) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h choreQueue) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *choreQueue) Push(x any)        { *h = append(*h, x.(*chore)) }
+func (h cleanupQueue) Len() int           { return len(h) }
+func (h cleanupQueue) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h cleanupQueue) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *cleanupQueue) Push(x any)        { *h = append(*h, x.(*cleanup)) }
 
-func (h *choreQueue) Pop() any {
+func (h *cleanupQueue) Pop() any {
 	old := *h
 	n := len(old) - 1
 	x := old[n]

@@ -21,33 +21,33 @@ const (
 // nothing any more, until Redis has confirmed or the key has expired. If the owner
 // has got the lock anew meanwhile, there is nothing to clean: its commands carry an
 // epoch. The caller has queue.mu.
-func (q *queue) cleanUp(owner string, expires time.Time) { q.cleanUpTo(owner, nil, expires) }
+func (s *lockState) cleanUp(owner string, expires time.Time) { s.cleanUpTo(owner, nil, expires) }
 
 // cleanUpTo is cleanUp of an owner that leaves the lock by a parting, if that is not nil.
-func (q *queue) cleanUpTo(owner string, to *parting, expires time.Time) {
-	q.background(expires, func(ctx context.Context) (done bool) {
-		q.mu.Lock()
-		h := q.holder
-		again := h != nil && (h.owner == owner || h.lease.standsFor(owner))
-		q.mu.Unlock()
+func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
+	s.background(expires, func(ctx context.Context) (done bool) {
+		s.mu.Lock()
+		o := s.holder
+		again := o != nil && (o.owner == owner || o.lease.standsFor(owner))
+		s.mu.Unlock()
 		if again {
 			return true
 		}
 		epochSet := true
-		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-			verdict, set, err := q.freeing(ctx, q.c.single, owner, to, o)
-			epochSet = set || o.Epoch == 0
+		_, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+			verdict, set, err := s.freeing(ctx, s.c.single, owner, to, order)
+			epochSet = set || order.Epoch == 0
 			return lua.Granted{Verdict: verdict}, err
 		})
 		if err == nil && !epochSet {
-			q.doubt = true
+			s.doubt = true
 		}
 		if err == nil {
-			q.mu.Lock()
-			if q.ears != nil {
-				q.ears.signal(byMessage) // our own head may be waiting for this very lock
+			s.mu.Lock()
+			if s.wakeups != nil {
+				s.wakeups.signal(byMessage) // our own head may be waiting for this very lock
 			}
-			q.mu.Unlock()
+			s.mu.Unlock()
 		}
 		return err == nil || lua.ForeignKey(err)
 	})
@@ -55,22 +55,22 @@ func (q *queue) cleanUpTo(owner string, to *parting, expires time.Time) {
 
 // settleCount brings the hold count in Redis in line, in the background, after a
 // command for it was not answered. The caller has queue.mu.
-func (q *queue) settleCount(h *holding) {
-	q.background(time.Now().Add(q.c.cfg.lease), func(ctx context.Context) (done bool) {
-		if err := q.align(ctx, h); err != nil {
-			return errors.Is(err, errMoot)
+func (s *lockState) repairCount(o *ownership) {
+	s.background(time.Now().Add(s.c.cfg.lease), func(ctx context.Context) (done bool) {
+		if err := s.syncFieldNow(ctx, o); err != nil {
+			return errors.Is(err, errSuperseded)
 		}
-		_, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-			q.mu.Lock()
-			count, state := h.count, h.state
+		_, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+			s.mu.Lock()
+			count, state := o.count, o.state
 			if state == live {
-				h.lease.tenant, h.lease.nested = h, true
+				o.lease.countOf, o.lease.nested = o, true
 			}
-			q.mu.Unlock()
+			s.mu.Unlock()
 			if state != live {
-				return lua.Granted{}, errMoot
+				return lua.Granted{}, errSuperseded
 			}
-			return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.single, &q.keys)
+			return lua.Count{Owner: o.owner, Count: count, Order: order}.Run(ctx, s.c.single, &s.keys)
 		})
 		return err == nil || lua.ForeignKey(err)
 	})
@@ -78,35 +78,35 @@ func (q *queue) settleCount(h *holding) {
 
 // tidy takes this Client out of the registry of waiters once nobody waits here. A
 // wake-up that was on its way to us goes on to the next. The caller has queue.mu.
-func (q *queue) tidy() {
-	if q.since == 0 || q.waiters.first != nil || q.holder != nil {
+func (s *lockState) leaveRegistry() {
+	if s.since == 0 || s.waiters.first != nil || s.holder != nil {
 		return
 	}
-	q.background(time.Now().Add(registryTTL), func(ctx context.Context) (done bool) {
-		q.mu.Lock()
-		needed := q.since != 0 && q.waiters.first == nil
-		q.mu.Unlock()
+	s.background(time.Now().Add(registryTTL), func(ctx context.Context) (done bool) {
+		s.mu.Lock()
+		needed := s.since != 0 && s.waiters.first == nil
+		s.mu.Unlock()
 		if !needed {
 			return true
 		}
-		if err := lua.Leave(ctx, q.c.single, &q.keys, q.c.id, q.c.wakeUp()); err != nil {
+		if err := lua.Leave(ctx, s.c.single, &s.keys, s.c.id, s.c.wakeUp()); err != nil {
 			return !lua.Retryable(err)
 		}
-		q.mu.Lock()
-		q.since = 0
-		q.mu.Unlock()
+		s.mu.Lock()
+		s.since = 0
+		s.mu.Unlock()
 		return true
 	})
 }
 
 // background repeats a command, with the wire, until it is done or its time is
 // over. The caller has queue.mu.
-func (q *queue) background(until time.Time, command func(context.Context) (done bool)) {
-	q.c.chores.add(&chore{q: q, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
-		if !take(ctx, q.wire) {
+func (s *lockState) background(until time.Time, command func(context.Context) (done bool)) {
+	s.c.cleanups.add(&cleanup{s: s, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
+		if !take(ctx, s.wire) {
 			return true
 		}
-		defer func() { <-q.wire }()
+		defer func() { <-s.wire }()
 		return ctx.Err() != nil || command(ctx) // take goes either way when both are ready
 	}})
 }
@@ -123,8 +123,8 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 
 // resume listens again at once if the subscription of an earlier wait still
 // lingers: then the first attempt can already register. The caller has queue.mu.
-func (q *queue) resume() {
-	if q.ears == nil && q.c.hub.Confirmed(q.keys.Own()) {
-		q.listen()
+func (s *lockState) resumeListening() {
+	if s.wakeups == nil && s.c.hub.Confirmed(s.keys.Own()) {
+		s.listen()
 	}
 }

@@ -45,14 +45,14 @@ type Client struct {
 	freeing   atomic.Int64 // holdings that are being released: those of held that are not live
 	finishing atomic.Int32 // calls of Close that wait for less
 
-	card  *card // nil without a name
-	names names
+	nameRecord *nameRecord // nil without a name
+	names      names
 
-	crew   crew
-	fields ownerFields
-	spare  sync.Pool // of *waiter
-	timers sync.Pool // of *time.Timer, stopped (release_wait.go)
-	chores *chores
+	workers  workers
+	fields   ownerFields
+	spare    sync.Pool // of *waiter
+	timers   sync.Pool // of *time.Timer, stopped (release_wait.go)
+	cleanups *cleanups
 
 	closing   chan struct{} // closed when Close begins: nothing new is granted
 	closeOnce sync.Once     // closes closing
@@ -67,9 +67,9 @@ type Client struct {
 	less chan struct{} // capacity 1: work has fallen, and some Close is finishing
 
 	mu     sync.Mutex
-	queues map[string]*queue // guarded by mu; a queue lives while somebody uses it
-	lost   losses            // guarded by mu
-	oldest []*lostHold       // guarded by mu; those that forgetOldest is to forget, which runs while there are any
+	states map[string]*lockState // guarded by mu; a queue lives while somebody uses it
+	lost   losses                // guarded by mu
+	oldest []*lostHold           // guarded by mu; those that forgetOldest is to forget, which runs while there are any
 
 	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
 
@@ -109,24 +109,24 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		closing:  make(chan struct{}),
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
-		queues:   make(map[string]*queue),
+		states:   make(map[string]*lockState),
 	}
-	c.chores = newChores(c)
-	c.card = newCard(c)
+	c.cleanups = newCleanups(c)
+	c.nameRecord = newNameRecord(c)
 	c.route()
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.crew.ctx, c.crew.work = c.ctx, make(chan func())
+	c.workers.ctx, c.workers.work = c.ctx, make(chan func())
 	c.watchdog = watchdog.New(watchdog.Config{
 		Lease:  cfg.lease,
 		Renew:  c.renewer.renew,
 		Growth: growth(c.renewer.pool),
 		OnFailure: func(locks int, err error) {
-			aloud(func() { c.renewFailed(Event{Locks: locks, Err: err}) })
+			mustReturn(func() { c.renewFailed(Event{Locks: locks, Err: err}) })
 		},
 	})
 	c.hub = pubsub.NewHub(target.subscriber(), pubsub.Config{
 		Sharded:     !cfg.plainPubSub,
-		OnReconnect: func(err error) { aloud(func() { c.resubscribed(Event{Err: err}) }) },
+		OnReconnect: func(err error) { mustReturn(func() { c.resubscribed(Event{Err: err}) }) },
 	})
 	return c, nil
 }
@@ -178,29 +178,29 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 }
 
 // joinQueue returns the queue of a lock, for a user that must call queue.leave.
-func (c *Client) joinQueue(l *Lock) *queue {
+func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q := c.queues[l.name]
-	if q == nil {
-		q = newQueue(c, l)
-		q.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
-		q.older = q.doubt
-		c.queues[l.name] = q
+	s := c.states[l.name]
+	if s == nil {
+		s = newLockState(c, l)
+		s.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
+		s.older = s.doubt
+		c.states[l.name] = s
 	}
-	q.keep()
-	return q
+	s.addUser()
+	return s
 }
 
 // findQueue is joinQueue for a user who has business only with a queue in use.
-func (c *Client) findQueue(l *Lock) *queue {
+func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q := c.queues[l.name]
-	if q != nil {
-		q.keep()
+	s := c.states[l.name]
+	if s != nil {
+		s.addUser()
 	}
-	return q
+	return s
 }
 
 // dropQueue forgets a queue that nobody uses, unless somebody has joined it since. What
@@ -208,14 +208,14 @@ func (c *Client) findQueue(l *Lock) *queue {
 // the owner holds the lock anew, by way of the next queue of that name. Queues of every
 // name begin with an epoch then, which is little to pay. No user being left, nobody has
 // the wire.
-func (c *Client) dropQueue(q *queue) {
+func (c *Client) dropState(s *lockState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q.users.Load() > 0 || c.queues[q.name] != q {
+	if s.users.Load() > 0 || c.states[s.name] != s {
 		return
 	}
-	delete(c.queues, q.name)
-	if q.doubt && !q.older { // otherwise doubtUntil has reckoned with it
+	delete(c.states, s.name)
+	if s.doubt && !s.older { // otherwise doubtUntil has reckoned with it
 		c.doubtUntil = time.Now().Add(doubtTTL)
 	}
 }

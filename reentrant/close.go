@@ -32,7 +32,7 @@ const closeGrace = time.Second
 func (c *Client) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() {
 		close(c.closing)
-		c.eachQueue((*queue).hurry)
+		c.eachState((*lockState).wakeAll)
 	})
 	err := c.drain(ctx)
 	if ctx.Err() != nil {
@@ -44,15 +44,15 @@ func (c *Client) Close(ctx context.Context) error {
 		err = c.remains(cause)
 	}
 	if err == nil {
-		c.card.tear(ctx)
+		c.nameRecord.delete(ctx)
 	}
 
 	c.closed.Store(true)
 	c.stop()
-	c.eachQueue((*queue).abandon)
+	c.eachState((*lockState).abandon)
 	rest := errors.Join(c.drain(ctx), c.watchdog.Close(ctx), c.renewer.wait(ctx), c.hub.Close(ctx))
 	if rest == nil {
-		c.crew.gone.Wait() // nothing is in flight: those that are left wait for c.ctx
+		c.workers.gone.Wait() // nothing is in flight: those that are left wait for c.ctx
 	}
 	if err == nil {
 		err = rest // otherwise ctx is over, and they only say that they had no time
@@ -105,17 +105,17 @@ func (c *Client) remains(cause error) error {
 }
 
 // eachQueue calls f with every queue that is in use now.
-func (c *Client) eachQueue(f func(*queue)) {
+func (c *Client) eachState(f func(*lockState)) {
 	c.mu.Lock()
-	queues := make([]*queue, 0, len(c.queues))
-	for _, q := range c.queues {
-		q.keep()
-		queues = append(queues, q)
+	queues := make([]*lockState, 0, len(c.states))
+	for _, s := range c.states {
+		s.addUser()
+		queues = append(queues, s)
 	}
 	c.mu.Unlock()
-	for _, q := range queues {
-		f(q)
-		q.leave()
+	for _, s := range queues {
+		f(s)
+		s.dropUser()
 	}
 }
 

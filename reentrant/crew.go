@@ -17,7 +17,7 @@ const (
 // crew runs what must go on when its caller leaves, on goroutines that are kept for the next
 // time: a new one begins with a small stack, and growing it through go-redis' calls costs more than all
 // else that a command costs here.
-type crew struct {
+type workers struct {
 	ctx  context.Context // ends those that are kept
 	work chan func()     // to one that waits
 	idle atomic.Int32    // how many wait, or are about to
@@ -25,35 +25,35 @@ type crew struct {
 }
 
 // run runs f on a goroutine that waits, or on a new one.
-func (c *crew) run(f func()) {
+func (w *workers) run(f func()) {
 	select {
-	case c.work <- f:
+	case w.work <- f:
 	default:
-		c.gone.Go(func() { c.serve(f) }) // ends when it has waited too long, or with ctx
+		w.gone.Go(func() { w.serve(f) }) // ends when it has waited too long, or with ctx
 	}
 }
 
-func (c *crew) serve(f func()) {
+func (w *workers) serve(f func()) {
 	timer := time.NewTimer(idleFor)
 	defer timer.Stop()
 	for f != nil {
 		f()
 		timer.Reset(idleFor)
-		f = c.wait(timer.C)
+		f = w.wait(timer.C)
 	}
 }
 
 // wait returns what to run next, or nil if there is nothing.
-func (c *crew) wait(enough <-chan time.Time) func() {
-	defer c.idle.Add(-1)
-	if c.idle.Add(1) > maxIdle {
+func (w *workers) wait(enough <-chan time.Time) func() {
+	defer w.idle.Add(-1)
+	if w.idle.Add(1) > maxIdle {
 		return nil
 	}
 	select {
-	case f := <-c.work:
+	case f := <-w.work:
 		return f
 	case <-enough:
-	case <-c.ctx.Done():
+	case <-w.ctx.Done():
 	}
 	return nil
 }

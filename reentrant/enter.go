@@ -7,7 +7,7 @@ import (
 )
 
 // acquire takes the lock for whom ctx, or the calling goroutine, stands.
-func (l *Lock) acquire(ctx context.Context, r *request) (*holding, error) {
+func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 	var err error
 	if r.identity, err = l.identify(ctx); err != nil {
 		return nil, err
@@ -22,27 +22,27 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*holding, error) {
 		return nil, l.refused(r, &NotAcquiredError{Name: l.name, Err: ErrClosed})
 	}
 	defer l.c.end()
-	l.c.card.use()
-	h, err := l.enter(ctx, r)
+	l.c.nameRecord.use()
+	o, err := l.enter(ctx, r)
 	if err != nil {
 		l.complete(ctx, err)
 		return nil, l.refused(r, err)
 	}
-	return h, nil
+	return o, nil
 }
 
 // enter joins the queue with r, whose identity is looked at anew as often as the hold that ctx comes from has
 // ended meanwhile, and counts no more, or another call of the owner has got the lock.
-func (l *Lock) enter(ctx context.Context, r *request) (*holding, error) {
-	q := l.c.joinQueue(l)
-	defer q.leave()
+func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
+	s := l.c.useState(l)
+	defer s.dropUser()
 	for {
 		if r.lost != nil {
 			return nil, r.lost
 		}
-		h, err := q.enter(ctx, r)
-		if h != nil || err != nil {
-			return h, err
+		o, err := s.enter(ctx, r)
+		if o != nil || err != nil {
+			return o, err
 		}
 		if r.identity, err = l.identify(ctx); err != nil {
 			return nil, err
@@ -53,57 +53,57 @@ func (l *Lock) enter(ctx context.Context, r *request) (*holding, error) {
 // enter re-enters the lock if the owner holds it, and queues otherwise, unless the owner
 // has lost it and still believes to hold it. It returns
 // neither a holding nor an error if it has to be called again.
-func (q *queue) enter(ctx context.Context, r *request) (*holding, error) {
-	q.mu.Lock()
-	if r.tenure != nil && (r.tenure != q.holder || r.tenure.state != live) {
-		q.mu.Unlock()
+func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
+	s.mu.Lock()
+	if r.ownership != nil && (r.ownership != s.holder || r.ownership.state != live) {
+		s.mu.Unlock()
 		return nil, nil
 	}
-	if h := q.holder; h != nil && h.owner == r.owner && h.state == live {
-		q.mu.Unlock()
-		err := h.reenter(ctx, *r)
+	if o := s.holder; o != nil && o.owner == r.owner && o.state == live {
+		s.mu.Unlock()
+		err := o.reenter(ctx, *r)
 		_, lost := err.(*LostError) // and not wrapped: ctx may have ended for the loss of another lock
 		switch {
-		case errors.Is(err, errGone):
+		case errors.Is(err, errOwnershipEnded):
 			return nil, nil
 		case err == nil:
-			return h, nil
+			return o, nil
 		case lost:
 			return nil, err
 		default:
-			return nil, &NotAcquiredError{Name: q.name, Waited: time.Since(r.began), Err: err}
+			return nil, &NotAcquiredError{Name: s.name, Waited: time.Since(r.began), Err: err}
 		}
 	}
-	if lost := q.owed(r.owner); lost != nil {
-		q.mu.Unlock()
+	if lost := s.lossOwed(r.owner); lost != nil {
+		s.mu.Unlock()
 		return nil, lost
 	}
-	if q.c.isClosing() {
-		q.mu.Unlock()
-		return nil, &NotAcquiredError{Name: q.name, Err: ErrClosed}
+	if s.c.isClosing() {
+		s.mu.Unlock()
+		return nil, &NotAcquiredError{Name: s.name, Err: ErrClosed}
 	}
-	if r.single() && (q.holder != nil || q.waiters.first != nil) {
-		busy := &NotAcquiredError{Name: q.name, Busy: true, client: q.c.id, Waited: time.Since(r.began)}
-		if q.holder != nil {
-			busy.Holder = q.holder.owner
+	if r.single() && (s.holder != nil || s.waiters.first != nil) {
+		busy := &NotAcquiredError{Name: s.name, Busy: true, client: s.c.id, Waited: time.Since(r.began)}
+		if s.holder != nil {
+			busy.Holder = s.holder.owner
 		}
-		q.mu.Unlock()
+		s.mu.Unlock()
 		return nil, busy
 	}
-	w := q.enqueue(r)
-	at := arrival{leads: w.state == leading, ahead: q.holder, busy: q.holder != nil || q.busy}
-	q.mu.Unlock()
+	w := s.enqueue(r)
+	at := arrival{leads: w.state == leading, ahead: s.holder, busy: s.holder != nil || s.busy}
+	s.mu.Unlock()
 	returned := false
 	defer func() {
 		if !returned {
-			q.desert(ctx, w)
+			s.leaveAborted(ctx, w)
 		}
 	}()
-	h, err := q.await(ctx, w, at)
-	if h != nil && w.from != nil && !w.told {
-		q.c.granted(w)
+	o, err := s.await(ctx, w, at)
+	if o != nil && w.handedBy != nil && !w.handOffTold {
+		s.c.granted(w)
 	}
 	returned = true
-	q.c.recycle(w)
-	return h, err
+	s.c.recycle(w)
+	return o, err
 }

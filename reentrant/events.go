@@ -150,13 +150,13 @@ func (o *observer) handedOver(e Event) {
 // granted tells of the hand-off to w. It is for the call that was granted the lock, before it
 // returns: then all is told in the order in which it happened.
 func (o *observer) granted(w *waiter) {
-	w.told = true
+	w.handOffTold = true
 	if o.mute {
 		return // the one path in which even this can be felt
 	}
-	from, to := w.from, w.hold
-	e := Event{Ctx: w.ctx, Name: to.q.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)}
-	got := Event{Ctx: w.ctx, Name: to.q.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)}
+	from, to := w.handedBy, w.hold
+	e := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)}
+	got := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)}
 	if from.refused {
 		to.announce(func() { o.acquired(got) })
 		return

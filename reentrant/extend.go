@@ -56,26 +56,26 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	if !h.kind.fixed {
-		return named(h.h.q.name, ErrRenewed)
+		return named(h.h.s.name, ErrRenewed)
 	}
-	q := h.h.q
-	q.mu.Lock()
+	s := h.h.s
+	s.mu.Lock()
 	if err := h.over(); err != nil {
-		q.mu.Unlock()
+		s.mu.Unlock()
 		return err
 	}
 	if ctx.Err() != nil {
-		q.mu.Unlock()
+		s.mu.Unlock()
 		return h.notExtended(whyEnded(ctx))
 	}
-	q.keep() // a release may end the holding, and its share in the queue, before the command begins
-	q.mu.Unlock()
-	defer q.leave()
+	s.addUser() // a release may end the holding, and its share in the queue, before the command begins
+	s.mu.Unlock()
+	defer s.dropUser()
 
 	x := &extending{hold: h, request: request{lease: d, holdKind: holdKind{fixed: true}}}
-	interrupted := q.call(ctx, nil, nil, func(ctx context.Context) {
-		q.wire <- struct{}{}
-		defer func() { <-q.wire }()
+	interrupted := s.call(ctx, nil, nil, func(ctx context.Context) {
+		s.wire <- struct{}{}
+		defer func() { <-s.wire }()
 		x.run(ctx)
 	})
 	switch {
@@ -86,8 +86,8 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	case errors.Is(interrupted, errInterrupted):
 		interrupted = whyEnded(ctx)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	x.gone = true
 	if err := h.over(); err != nil {
 		return err // for which ctx has ended, as a rule
@@ -101,20 +101,20 @@ func (h *Hold) over() error {
 	case of.state == ended && of.err != ErrReleased:
 		return of.err
 	case h.released, of.state != live:
-		return &NotHeldError{Name: of.q.name, Owner: of.owner}
+		return &NotHeldError{Name: of.s.name, Owner: of.owner}
 	}
 	return nil
 }
 
 func (h *Hold) notExtended(err error) error {
-	h.h.q.mu.Lock()
-	defer h.h.q.mu.Unlock()
+	h.h.s.mu.Lock()
+	defer h.h.s.mu.Unlock()
 	return h.notExtendedLocked(err)
 }
 
 // notExtendedLocked is notExtended for a caller that has queue.mu.
 func (h *Hold) notExtendedLocked(err error) error {
-	return &NotExtendedError{Name: h.h.q.name, Owner: h.h.owner, ValidUntil: h.h.lease.validUntil(), Err: err}
+	return &NotExtendedError{Name: h.h.s.name, Owner: h.h.owner, ValidUntil: h.h.lease.validUntil(), Err: err}
 }
 
 // extending is one Extend on its way.
@@ -143,27 +143,27 @@ func (x *extending) run(ctx context.Context) {
 }
 
 func (x *extending) tell(ctx context.Context) error {
-	h := x.hold.h
-	q := h.q
-	if err := q.align(ctx, h); err != nil {
+	o := x.hold.h
+	s := o.s
+	if err := s.syncFieldNow(ctx, o); err != nil {
 		return err
 	}
-	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		q.mu.Lock()
+	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+		s.mu.Lock()
 		if x.gone || x.hold.over() != nil {
-			q.mu.Unlock()
-			return lua.Granted{}, errMoot
+			s.mu.Unlock()
+			return lua.Granted{}, errSuperseded
 		}
-		h.lease.tenant, h.lease.nested = h, h.lease.nested || h.count > 1
-		h.lease.asked(x.lease, x.holdKind)
+		o.lease.countOf, o.lease.nested = o, o.lease.nested || o.count > 1
+		o.lease.asked(x.lease, x.holdKind)
 		x.sent = time.Now()
-		count := h.count
-		q.mu.Unlock()
-		return lua.Count{Owner: h.owner, Count: count, Lease: x.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
+		count := o.count
+		s.mu.Unlock()
+		return lua.Count{Owner: o.owner, Count: count, Lease: x.lease, Order: order}.Run(ctx, s.c.commands, &s.keys)
 	})
 	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld && !x.sent.IsZero() {
-		q.lose(h.lease, Overridden)
-		return errMoot
+		s.lose(o.lease, Overridden)
+		return errSuperseded
 	}
 	if err == nil && doubted && g.Verdict != lua.Done {
 		return errInterrupted // by now nobody asks, and the tries before have no answer
@@ -173,23 +173,23 @@ func (x *extending) tell(ctx context.Context) error {
 
 // settle moves the validity on, or says why not. It returns the loss that it has found, to be told.
 func (x *extending) settle(err error) (lost *LostError) {
-	h := x.hold.h
-	q := h.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	o := x.hold.h
+	s := o.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch over := x.hold.over(); {
 	case over != nil:
 		x.err = over
 		if errors.Is(over, ErrLost) && !x.sent.IsZero() {
-			h.lease.cleanUp(h.lease.expiry()) // it may have been made longer for nobody
+			o.lease.cleanUp(o.lease.expiry()) // it may have been made longer for nobody
 		}
-	case err != nil && !errors.Is(err, errMoot):
-		h.lease.orphan = h.lease.orphan || !x.sent.IsZero()
+	case err != nil && !errors.Is(err, errSuperseded):
+		o.lease.extendedForNobody = o.lease.extendedForNobody || !x.sent.IsZero()
 		x.err = x.hold.notExtendedLocked(err)
 	case x.sent.IsZero(): // the call has left
-	case !q.c.watchdog.Update(&h.lease.watch, h.schedule(watchdog.Validity(x.sent, x.lease))):
-		h.lease.orphan = true
-		lost = h.endLost(LeaseEnded)
+	case !s.c.watchdog.Update(&o.lease.watch, o.schedule(watchdog.Validity(x.sent, x.lease))):
+		o.lease.extendedForNobody = true
+		lost = o.endLost(LeaseEnded)
 		x.err = lost
 	}
 	return lost

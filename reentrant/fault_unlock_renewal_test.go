@@ -147,7 +147,7 @@ func TestFault46RenewalAfterTheUnlock(t *testing.T) {
 			t.Parallel()
 			r := newFaultRig(t)
 			// The script is to be known by its digest, or it would change nothing.
-			_, err := lua.Renew(t.Context(), r.Admin(), []lua.Tenant{{Lock: "none", Owner: "nobody"}}, lease)
+			_, err := lua.Renew(t.Context(), r.Admin(), []lua.FieldOwner{{Lock: "none", Owner: "nobody"}}, lease)
 			okay(t, err)
 			c := faultClient(t, r.through(t), reentrant.WithLease(lease))
 			l, me := c.NewLock("l"), owner(t.Context(), "me")

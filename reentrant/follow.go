@@ -19,28 +19,28 @@ const (
 
 // follow has the field in Redis follow the holder, in the background: to the present one
 // at once, and again while it keeps changing. The caller has queue.mu.
-func (q *queue) follow() {
-	if q.follows {
+func (s *lockState) syncField() {
+	if s.syncing {
 		return
 	}
-	q.follows = q.goBackground(func() {
+	s.syncing = s.goBackground(func() {
 		returned := false
 		defer func() {
 			if !returned { // a hook of go-redis has ended the goroutine: the next hand-off begins another one
-				q.mu.Lock()
-				defer q.mu.Unlock()
-				q.follows = false
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.syncing = false
 			}
 		}()
 		for pause := followPause; ; {
-			err := q.alignHolder()
-			if err != nil && !errors.Is(err, errMoot) {
+			err := s.syncHolder()
+			if err != nil && !errors.Is(err, errSuperseded) {
 				pause = min(2*pause, followLast)
 			} else {
 				pause = followPause
 			}
-			q.c.pauseOpen(pause)
-			if q.caughtUp() {
+			s.c.pauseOpen(pause)
+			if s.endSync() {
 				returned = true
 				return
 			}
@@ -49,102 +49,102 @@ func (q *queue) follow() {
 }
 
 // alignHolder is align for a caller that does not have the wire.
-func (q *queue) alignHolder() error {
-	q.wire <- struct{}{}
-	defer func() { <-q.wire }()
-	return q.align(q.c.ctx, nil)
+func (s *lockState) syncHolder() error {
+	s.wire <- struct{}{}
+	defer func() { <-s.wire }()
+	return s.syncFieldNow(s.c.ctx, nil)
 }
 
 // caughtUp ends follow if there is nothing left to move, in one step: a hand-off after it
 // begins another one.
-func (q *queue) caughtUp() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if h := q.holder; h != nil && h.state == live && !h.aligned() && !q.c.isClosing() {
+func (s *lockState) endSync() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.holder; o != nil && o.state == live && !o.synced() && !s.c.isClosing() {
 		return false
 	}
-	q.follows = false
+	s.syncing = false
 	return true
 }
 
 // aligned reports whether the field in Redis is the holder's own, and not one that was left
 // with a hold count by an earlier tenure of the same owner. The caller has queue.mu.
-func (h *holding) aligned() bool {
-	l := h.lease
-	return l.heir == "" && l.field == h.owner && (l.tenant == h || !l.nested)
+func (o *ownership) synced() bool {
+	l := o.lease
+	return l.next == "" && l.field == o.owner && (l.countOf == o || !l.nested)
 }
 
 // align moves the field in Redis to the owner of h, or of whoever is the holder if h is nil.
 // It returns errMoot if that is not live any more, and the holder's loss if Redis does not know
 // the lease. The caller has the wire.
-func (q *queue) align(ctx context.Context, h *holding) error {
+func (s *lockState) syncFieldNow(ctx context.Context, o *ownership) error {
 	for {
-		q.mu.Lock()
-		who := q.holder
-		if who == nil || who.state != live || h != nil && h != who {
-			q.mu.Unlock()
-			return errMoot
+		s.mu.Lock()
+		who := s.holder
+		if who == nil || who.state != live || o != nil && o != who {
+			s.mu.Unlock()
+			return errSuperseded
 		}
-		if who.aligned() {
-			q.mu.Unlock()
+		if who.synced() {
+			s.mu.Unlock()
 			return nil
 		}
 		l := who.lease
-		if l.heir == "" && l.field == who.owner {
-			q.mu.Unlock()
-			if err := q.recount(ctx, who); err != nil {
+		if l.next == "" && l.field == who.owner {
+			s.mu.Unlock()
+			if err := s.syncCount(ctx, who); err != nil {
 				return err
 			}
 			continue
 		}
-		doubted := l.heir != "" // that move may have run, or may still: it comes first
+		doubted := l.next != "" // that move may have run, or may still: it comes first
 		if !doubted {
-			l.heir, l.moved = who.owner, time.Now()
-			q.c.watchdog.Retarget(&l.watch, l.target())
+			l.next, l.moveSent = who.owner, time.Now()
+			s.c.watchdog.Retarget(&l.watch, l.target())
 		}
-		from, to := l.field, l.heir
-		q.mu.Unlock()
-		if err := q.move(ctx, l, from, to, doubted); err != nil {
+		from, to := l.field, l.next
+		s.mu.Unlock()
+		if err := s.moveField(ctx, l, from, to, doubted); err != nil {
 			return err
 		}
-		if h == nil && !doubted {
+		if o == nil && !doubted {
 			return nil // there may be another holder by now, and so on
 		}
 	}
 }
 
 // recount tells the hold count of a holder whose field stands with that of an earlier tenure.
-func (q *queue) recount(ctx context.Context, h *holding) error {
-	g, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		return lua.Count{Owner: h.owner, Count: 1, Order: o}.Run(ctx, q.c.commands, &q.keys)
+func (s *lockState) syncCount(ctx context.Context, o *ownership) error {
+	g, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+		return lua.Count{Owner: o.owner, Count: 1, Order: order}.Run(ctx, s.c.commands, &s.keys)
 	})
 	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld {
-		q.lose(h.lease, Overridden)
-		return errMoot
+		s.lose(o.lease, Overridden)
+		return errSuperseded
 	}
 	if err == nil {
-		q.mu.Lock()
-		h.lease.tenant, h.lease.nested = h, false
-		q.mu.Unlock()
+		s.mu.Lock()
+		o.lease.countOf, o.lease.nested = o, false
+		s.mu.Unlock()
 	}
 	return err
 }
 
 // alignField moves the field in Redis to the holder of this Client, if there is one, before
 // a query.
-func (l *Lock) alignField(ctx context.Context) error {
-	q := l.c.findQueue(l)
-	if q == nil {
+func (l *Lock) syncFieldFirst(ctx context.Context) error {
+	s := l.c.findState(l)
+	if s == nil {
 		return nil
 	}
-	defer q.leave()
-	q.mu.Lock()
-	behind := q.holder != nil && q.holder.state == live && !q.holder.aligned()
-	q.mu.Unlock()
+	defer s.dropUser()
+	s.mu.Lock()
+	behind := s.holder != nil && s.holder.state == live && !s.holder.synced()
+	s.mu.Unlock()
 	if behind {
-		q.wire <- struct{}{}
-		defer func() { <-q.wire }()
-		if err := q.align(ctx, nil); !errors.Is(err, errMoot) {
+		s.wire <- struct{}{}
+		defer func() { <-s.wire }()
+		if err := s.syncFieldNow(ctx, nil); !errors.Is(err, errSuperseded) {
 			return err
 		}
 	}
@@ -152,34 +152,34 @@ func (l *Lock) alignField(ctx context.Context) error {
 }
 
 // move moves the field of a lease.
-func (q *queue) move(ctx context.Context, l *lease, from, to string, doubted bool) error {
-	lease := q.c.cfg.lease
-	g, unanswered, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		return lua.Transfer{From: from, To: to, Lease: lease, Order: o, Wake: q.c.wakeUp()}.
-			Run(ctx, q.c.commands, &q.keys)
+func (s *lockState) moveField(ctx context.Context, l *lease, from, to string, doubted bool) error {
+	lease := s.c.cfg.lease
+	g, unanswered, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+		return lua.Transfer{From: from, To: to, Lease: lease, Order: order, Wake: s.c.wakeUp()}.
+			Run(ctx, s.c.commands, &s.keys)
 	})
 	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld {
-		q.lose(l, Overridden)
-		return errMoot
+		s.lose(l, Overridden)
+		return errSuperseded
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	l.asked(lease, holdKind{})
 	switch {
 	case err == nil:
-		l.field, l.heir, l.nested = to, "", false
-		q.turns.told(g, time.Now())
+		l.field, l.next, l.nested = to, "", false
+		s.budget.learn(g, time.Now())
 	case !unanswered && !doubted:
-		l.heir = "" // has not run
+		l.next = "" // has not run
 	default:
 		return err
 	}
-	q.c.watchdog.Retarget(&l.watch, l.target())
+	s.c.watchdog.Retarget(&l.watch, l.target())
 	if err == nil {
 		// Counted from the first try that may have run: a second one finds the field
 		// moved and leaves the TTL as it is.
-		if h := q.holder; h != nil && h.lease == l && h.state == live && h.extension(lease) > 0 {
-			q.c.watchdog.Update(&l.watch, h.schedule(watchdog.Validity(l.moved, lease)))
+		if o := s.holder; o != nil && o.lease == l && o.state == live && o.extension(lease) > 0 {
+			s.c.watchdog.Update(&l.watch, o.schedule(watchdog.Validity(l.moveSent, lease)))
 		}
 	}
 	return err

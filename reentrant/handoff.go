@@ -8,9 +8,9 @@ import (
 )
 
 // settleRelease is letGo for a caller that does not have the wire.
-func (q *queue) settleRelease(ctx context.Context, h *holding) error {
-	q.wire <- struct{}{}
-	return q.letGo(ctx, h)
+func (s *lockState) release(ctx context.Context, o *ownership) error {
+	s.wire <- struct{}{}
+	return s.releaseInTurn(ctx, o)
 }
 
 // letGo brings a holding whose state is releasing to its end: the lock goes to the
@@ -18,25 +18,25 @@ func (q *queue) settleRelease(ctx context.Context, h *holding) error {
 // its way to it, or is refused, passes it on in the same manner, in the background: whoever
 // releases a lock does not wait for what becomes of the others. The caller has the wire,
 // and gives it up. The error is that of h's own release.
-func (q *queue) letGo(ctx context.Context, h *holding) error {
+func (s *lockState) releaseInTurn(ctx context.Context, o *ownership) error {
 	handed := false // the wire, to goOn
 	defer func() {
 		if !handed {
-			<-q.wire
+			<-s.wire
 		}
 	}()
-	next, err := q.passOrFree(ctx, h)
+	next, err := s.handOffOrFree(ctx, o)
 	if next == nil {
 		return err
 	}
 	handed = true
 	goOn := func() {
-		defer func() { <-q.wire }()
+		defer func() { <-s.wire }()
 		for next != nil {
-			next, _ = q.passOrFree(ctx, next) // its error is cleaned up after
+			next, _ = s.handOffOrFree(ctx, next) // its error is cleaned up after
 		}
 	}
-	if !q.goBackground(goOn) {
+	if !s.goBackground(goOn) {
 		goOn()
 	}
 	return err
@@ -44,26 +44,26 @@ func (q *queue) letGo(ctx context.Context, h *holding) error {
 
 // passOrFree ends one holding. It returns the next that is to be let go, if the waiter that
 // got the lock does not want it any more.
-func (q *queue) passOrFree(ctx context.Context, h *holding) (next *holding, err error) {
-	if w := q.successor(h); w != nil {
-		return q.transfer(ctx, h, w)
+func (s *lockState) handOffOrFree(ctx context.Context, o *ownership) (next *ownership, err error) {
+	if w := s.nextOwner(o); w != nil {
+		return s.transfer(ctx, o, w)
 	}
-	return nil, q.free(ctx, h)
+	return nil, s.free(ctx, o)
 }
 
 // successor is the waiter to whom the lock goes without being freed in between.
-func (q *queue) successor(h *holding) *waiter {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	w := q.waiters.first
+func (s *lockState) nextOwner(o *ownership) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.waiters.first
 	switch {
-	case w == nil, h.lease.parting != nil, q.c.cfg.handoff == Remote, q.c.isClosing():
+	case w == nil, o.lease.parting != nil, s.c.cfg.handoff == Remote, s.c.isClosing():
 		return nil
-	case w.owner == h.lease.field: // from and to would be one field
+	case w.owner == o.lease.field: // from and to would be one field
 		return nil
-	case h.lease.heir != "": // from which of the two?
+	case o.lease.next != "": // from which of the two?
 		return nil
-	case q.turns.over(time.Now()):
+	case s.budget.mustYield(time.Now()):
 		return nil
 	}
 	return w
@@ -71,24 +71,24 @@ func (q *queue) successor(h *holding) *waiter {
 
 // transfer hands the lock over. It returns a holding that is to be let go in turn,
 // if the waiter left meanwhile.
-func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *holding, err error) {
-	line := q.c.line(q.keys.Lock)
+func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next *ownership, err error) {
+	acks := s.c.replicaAcks(s.keys.Lock)
 	// Of the first try that may have run: a second one finds the waiter as the
 	// holder and leaves the lease as it is.
 	var sent time.Time
 	returned := false
 	defer func() {
 		if !returned {
-			_ = q.unanswered(h, w, sent, errAborted)
+			_ = s.transferUnanswered(o, w, sent, errAborted)
 		}
 	}()
-	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
+	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
 		if sent.IsZero() {
 			sent = time.Now()
 		}
-		g, err := lua.Transfer{From: h.lease.field, To: w.owner, Lease: w.lease, Order: o, Fencing: w.fencing, Wake: q.c.wakeUp()}.
-			Run(ctx, line, &q.keys)
-		if err != nil && !lua.Unknown(err) && !q.doubt {
+		g, err := lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Order: order, Fencing: w.fencing, Wake: s.c.wakeUp()}.
+			Run(ctx, acks, &s.keys)
+		if err != nil && !lua.Unknown(err) && !s.doubt {
 			sent = time.Time{} // has not run, nor any before it
 		}
 		return g, err
@@ -96,94 +96,94 @@ func (q *queue) transfer(ctx context.Context, h *holding, w *waiter) (next *hold
 	returned = true
 	switch {
 	case lua.ForeignKey(err):
-		return nil, q.released(h, false, lua.NotHeld, nil)
+		return nil, s.settleRelease(o, false, lua.NotHeld, nil)
 	case err != nil && !doubted:
 		// Refused, by a full Redis for one: what needs no memory may still do.
-		return nil, q.free(ctx, h)
+		return nil, s.free(ctx, o)
 	case err != nil:
-		return nil, q.unanswered(h, w, sent, err)
+		return nil, s.transferUnanswered(o, w, sent, err)
 	case g.Verdict == lua.NotHeld:
 		// A try without an answer that had run would have left the waiter's field there
 		// for a lease: then this says that the lock was lost before.
-		return nil, q.released(h, doubted && time.Since(sent) >= w.lease, g.Verdict, nil)
+		return nil, s.settleRelease(o, doubted && time.Since(sent) >= w.lease, g.Verdict, nil)
 	}
 
-	q.mu.Lock()
-	q.turns.taken++
-	q.turns.told(g, time.Now())
-	h.end(ErrReleased)
-	to := q.hold(&w.request, g, sent)
-	refusal := q.refusal(to, w, line)
+	s.mu.Lock()
+	s.budget.used++
+	s.budget.learn(g, time.Now())
+	o.end(ErrReleased)
+	to := s.hold(&w.request, g, sent)
+	refusal := s.refusal(to, w, acks)
 	if refusal == nil {
-		w.from = h
-		q.grant(w, to)
-		q.mu.Unlock()
-		if !h.refused {
-			q.c.counters.handedOver.Add(1)
+		w.handedBy = o
+		s.grant(w, to)
+		s.mu.Unlock()
+		if !o.refused {
+			s.c.counters.handedOver.Add(1)
 		}
 		return nil, nil
 	}
 	to.refused = true
 	to.beginRelease(refusal)
-	if line.missing() > 0 && w.state != left {
+	if acks.missing() > 0 && w.state != left {
 		w.refusal = refusal
-		q.remove(w, refused)
+		s.remove(w, refused)
 	}
-	q.mu.Unlock()
+	s.mu.Unlock()
 	told := false
 	defer func() {
 		if !told { // and to is known to nobody else
-			_ = q.released(to, true, lua.Done, errAborted)
+			_ = s.settleRelease(to, true, lua.Done, errAborted)
 		}
 	}()
-	h.tellOver(to.since.Sub(h.since), nil)
+	o.tellOver(to.since.Sub(o.since), nil)
 	told = true
 	return to, nil
 }
 
 // unanswered ends a holding that was to be handed over, after a command without an answer. Either owner may have it in
 // Redis. The waiter leads now, and takes what is its own; for the other there is clean-up.
-func (q *queue) unanswered(h *holding, w *waiter, sent time.Time, err error) error {
-	q.mu.Lock()
-	w.doubt = true
+func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, err error) error {
+	s.mu.Lock()
+	w.unknownOutcome = true
 	if w.state == left {
-		q.cleanUp(w.owner, sent.Add(w.lease))
+		s.cleanUp(w.owner, sent.Add(w.lease))
 	}
-	q.mu.Unlock()
-	return q.released(h, true, lua.Done, err)
+	s.mu.Unlock()
+	return s.settleRelease(o, true, lua.Done, err)
 }
 
 // free frees the lock in Redis, which wakes the next client.
-func (q *queue) free(ctx context.Context, h *holding) error {
-	q.afterRedisson.Store(false)
+func (s *lockState) free(ctx context.Context, o *ownership) error {
+	s.afterRedisson.Store(false)
 	returned := false
 	defer func() {
 		if !returned {
-			_ = q.released(h, true, lua.Done, errAborted)
+			_ = s.settleRelease(o, true, lua.Done, errAborted)
 		}
 	}()
-	verdict, doubted, err := q.freeField(ctx, h.lease.field, h.lease.parting)
-	if err == nil && verdict == lua.NotHeld && h.lease.heir != "" {
+	verdict, doubted, err := s.freeField(ctx, o.lease.field, o.lease.parting)
+	if err == nil && verdict == lua.NotHeld && o.lease.next != "" {
 		// The field had been moved by a command that was not answered. If it runs only
 		// now it is stale: the first release has set the epoch.
 		var again bool
-		verdict, again, err = q.freeField(ctx, h.lease.heir, h.lease.parting)
+		verdict, again, err = s.freeField(ctx, o.lease.next, o.lease.parting)
 		doubted = doubted || again
 	}
 	returned = true
-	return q.released(h, doubted, verdict, err)
+	return s.settleRelease(o, doubted, verdict, err)
 }
 
 // freeField frees the lock if that owner's field stands in Redis.
-func (q *queue) freeField(ctx context.Context, owner string, to *parting) (v lua.Verdict, doubted bool, err error) {
+func (s *lockState) freeField(ctx context.Context, owner string, to *parting) (v lua.Verdict, doubted bool, err error) {
 	epochSet := true
-	g, doubted, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		verdict, set, err := q.freeing(ctx, q.c.commands, owner, to, o)
-		epochSet = set || o.Epoch == 0
+	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+		verdict, set, err := s.freeing(ctx, s.c.commands, owner, to, order)
+		epochSet = set || order.Epoch == 0
 		return lua.Granted{Verdict: verdict}, err
 	})
 	if err == nil && !epochSet {
-		q.doubt = true // a full Redis did not take the epoch
+		s.doubt = true // a full Redis did not take the epoch
 	}
 	if lua.ForeignKey(err) {
 		return lua.NotHeld, doubted, nil // somebody wrote over the lock
@@ -192,32 +192,32 @@ func (q *queue) freeField(ctx context.Context, owner string, to *parting) (v lua
 }
 
 // released ends a holding with what Redis said of its release.
-func (q *queue) released(h *holding, doubted bool, v lua.Verdict, err error) error {
-	q.mu.Lock()
-	q.turns.restart(time.Now())
-	held := time.Since(h.since)
+func (s *lockState) settleRelease(o *ownership, doubted bool, v lua.Verdict, err error) error {
+	s.mu.Lock()
+	s.budget.reset(time.Now())
+	held := time.Since(o.since)
 	var lost *LostError
 	switch {
 	case err != nil:
 		err = &UnconfirmedError{
-			Name: q.name, Owner: h.owner, Err: err,
-			FreeAfter: max(0, time.Until(h.lease.reach)),
+			Name: s.name, Owner: o.owner, Err: err,
+			FreeAfter: max(0, time.Until(o.lease.reach)),
 		}
-		h.cleanUp()
+		o.cleanUp()
 	case v == lua.NotHeld && !doubted:
-		lost = &LostError{Name: q.name, Owner: h.owner, Held: held, Reason: Overridden}
+		lost = &LostError{Name: s.name, Owner: o.owner, Held: held, Reason: Overridden}
 		err = lost
 	}
 	// NotHeld after a command without an answer: that one has freed it.
-	h.end(ErrReleased)
-	q.promote()
-	q.mu.Unlock()
+	o.end(ErrReleased)
+	s.promote()
+	s.mu.Unlock()
 	switch {
-	case h.refused: // nobody has heard of it
+	case o.refused: // nobody has heard of it
 	case lost != nil:
-		h.tellLost(lost)
+		o.tellLost(lost)
 	default:
-		h.tellOver(held, err)
+		o.tellOver(held, err)
 	}
 	return err
 }

@@ -19,7 +19,7 @@ type Hold struct {
 // handle is a Hold as the library keeps it. It must not know the Hold itself, and nor may its ctx: that is garbage
 // when the caller has dropped it (leak.go).
 type handle struct {
-	h      *holding
+	h      *ownership
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	kind   holdKind
@@ -52,27 +52,27 @@ func (l *Lock) hold(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
 		}
 	}
 	r.handle = true
-	h, err := l.acquire(ctx, &r)
+	o, err := l.acquire(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
-	hold := &handle{h: h, kind: r.holdKind, outer: scopeOf(ctx), member: r.member}
+	hold := &handle{h: o, kind: r.holdKind, outer: scopeOf(ctx), member: r.member}
 	hold.ctx, hold.cancel = context.WithCancelCause(context.WithValue(ctx, scopeKey{}, hold))
-	h.attach(hold)
+	o.attach(hold)
 	return &Hold{handle: hold}, nil
 }
 
 // attach has the hold's ctx end with the holding, or ends it now.
-func (h *holding) attach(hold *handle) {
-	h.q.mu.Lock()
-	defer h.q.mu.Unlock()
-	switch h.state {
+func (o *ownership) attach(hold *handle) {
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	switch o.state {
 	case live:
-		h.handles = append(h.handles, hold)
+		o.handles = append(o.handles, hold)
 	case releasing:
 		hold.cancel(ErrReleased)
 	case ended:
-		hold.cancel(h.err)
+		hold.cancel(o.err)
 	}
 }
 
@@ -116,9 +116,9 @@ func (h *Hold) Context() context.Context { return h.ctx }
 // or when the Client was closed under the hold. It is not closed by a release, also not by one that
 // finds the lock lost and returns [ErrLost].
 func (h *Hold) Lost() <-chan struct{} {
-	q := h.h.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	s := h.h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if h.h.lost == nil {
 		h.h.lost = make(chan struct{})
 		if h.h.state == ended && h.h.err != ErrReleased {
@@ -154,7 +154,7 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release ends the hold, and leaves the lock to nobody for so long (linger.go).
 func (h *Hold) release(ctx context.Context, after time.Duration) error {
-	err := h.h.q.unlock(ctx, identity{owner: h.h.owner}, h.handle, after)
+	err := h.h.s.unlock(ctx, identity{owner: h.h.owner}, h.handle, after)
 	if !errors.Is(err, ErrNested) {
 		h.leak.Stop() // after: until here the Hold is no garbage
 	}
@@ -163,5 +163,5 @@ func (h *Hold) release(ctx context.Context, after time.Duration) error {
 
 // String names the lock and the owner.
 func (h *Hold) String() string {
-	return fmt.Sprintf("%s held by %s", h.h.q.name, h.h.owner)
+	return fmt.Sprintf("%s held by %s", h.h.s.name, h.h.owner)
 }

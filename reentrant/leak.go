@@ -23,13 +23,13 @@ type leak struct {
 
 // tell runs on a goroutine of the runtime's.
 func (l leak) tell() {
-	q := l.h.q
-	q.mu.Lock()
+	s := l.h.s
+	s.mu.Lock()
 	held := l.h.state == live && !l.released
-	q.mu.Unlock()
+	s.mu.Unlock()
 	if held {
-		q.c.observer.leaked(
-			slog.String("lock", q.name), slog.String("owner", l.h.owner), slog.Time("acquired", l.acquired))
+		s.c.observer.leaked(
+			slog.String("lock", s.name), slog.String("owner", l.h.owner), slog.Time("acquired", l.acquired))
 	}
 }
 

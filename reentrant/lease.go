@@ -14,20 +14,20 @@ import (
 //
 // It is watched by the watchdog exactly while its holding is live.
 type lease struct {
-	q     *queue
+	s     *lockState
 	watch watchdog.Watch // guarded by the watchdog
 
 	// All guarded by queue.mu; field and heir change with the wire only.
-	field   string    // the owner whose field stands in the hash
-	heir    string    // the owner to whom the field is being moved, and whose it may be already; empty if it is not
-	moved   time.Time // when that was first asked for
-	tenant  *holding  // whose tenure the field's hold count belongs to
-	nested  bool      // and that count was or may have been another than 1
-	reach   time.Time // until when the key may live by the commands for it, renewals excepted
-	renewed bool      // renewals were or may have been sent
-	late    time.Time // until when a renewal of an earlier lease may make this one longer
-	orphan  bool      // reach was moved on by a command that nobody has a hold from
-	long    bool      // reach was moved by more than the Client's lease
+	field             string     // the owner whose field stands in the hash
+	next              string     // the owner to whom the field is being moved, and whose it may be already; empty if it is not
+	moveSent          time.Time  // when that was first asked for
+	countOf           *ownership // whose tenure the field's hold count belongs to
+	nested            bool       // and that count was or may have been another than 1
+	reach             time.Time  // until when the key may live by the commands for it, renewals excepted
+	renewed           bool       // renewals were or may have been sent
+	late              time.Time  // until when a renewal of an earlier lease may make this one longer
+	extendedForNobody bool       // reach was moved on by a command that nobody has a hold from
+	long              bool       // reach was moved by more than the Client's lease
 
 	// Of the last of its holdings, which ends with it.
 	by      context.Context // of the call that has ended it, for what is told of it; nil: none has; not written after its end
@@ -43,7 +43,7 @@ func (l *lease) asked(lease time.Duration, kind holdKind) {
 		l.reach = reach
 	}
 	l.renewed = l.renewed || !kind.fixed
-	l.long = l.long || lease > l.q.c.cfg.lease
+	l.long = l.long || lease > l.s.c.cfg.lease
 }
 
 // expiry is when the key is gone without a release: later than the validity, as
@@ -60,39 +60,39 @@ func (l *lease) expiry() time.Time {
 }
 
 func (l *lease) renewedAt(t time.Time) (expires time.Time) {
-	lease := l.q.c.cfg.lease
+	lease := l.s.c.cfg.lease
 	return t.Add(lease + watchdog.Drift(lease))
 }
 
-func (l *lease) validUntil() time.Time { return l.q.c.watchdog.ValidUntil(&l.watch) }
+func (l *lease) validUntil() time.Time { return l.s.c.watchdog.ValidUntil(&l.watch) }
 
 // target is what the watchdog is to find in Redis.
 func (l *lease) target() watchdog.Target {
-	return watchdog.Target{Key: l.q.keys.Lock, Owner: l.field, Heir: l.heir}
+	return watchdog.Target{Key: l.s.keys.Lock, Owner: l.field, Next: l.next}
 }
 
 // standsFor reports whether the field in Redis is, or may be, that owner's.
-func (l *lease) standsFor(owner string) bool { return l.field == owner || l.heir == owner }
+func (l *lease) standsFor(owner string) bool { return l.field == owner || l.next == owner }
 
 // cleanUp frees the lease in the background, whichever of its fields there is. The caller
 // has queue.mu.
 func (l *lease) cleanUp(expires time.Time) {
-	l.q.cleanUp(l.field, expires)
-	if l.heir != "" {
-		l.q.cleanUp(l.heir, expires)
+	l.s.cleanUp(l.field, expires)
+	if l.next != "" {
+		l.s.cleanUp(l.next, expires)
 	}
 }
 
 // cleanUpAtEnd frees, once its time is over in Redis too and not before, a fixed lease that a renewal
 // of an earlier one may have made longer. The caller has queue.mu.
 func (l *lease) cleanUpAtEnd() {
-	q, end := l.q, l.reach
+	s, end := l.s, l.reach
 	if !l.renewedAt(l.late).After(end) {
 		return
 	}
-	q.c.chores.add(&chore{q: q, at: end, until: l.renewedAt(l.late), spare: true, try: func(context.Context) (done bool) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
+	s.c.cleanups.add(&cleanup{s: s, at: end, until: l.renewedAt(l.late), spare: true, try: func(context.Context) (done bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		l.cleanUp(l.renewedAt(time.Now()))
 		return true
 	}})

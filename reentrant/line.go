@@ -11,21 +11,21 @@ import (
 
 // line sends the command that grants a lock and, if the Client wants that, asks on
 // the same connection how many replicas have it.
-type line struct {
+type replicaAcks struct {
 	c    *Client
 	key  string
 	acks int
 }
 
-func (c *Client) line(key string) *line { return &line{c: c, key: key} }
+func (c *Client) replicaAcks(key string) *replicaAcks { return &replicaAcks{c: c, key: key} }
 
 // Process implements [lua.Processor]. WAIT counts for what was written before on
 // its own connection, and is not allowed in a script: hence a pipeline.
-func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
-	if l.c.cfg.replicas == 0 {
-		return l.c.commands.Process(ctx, cmd)
+func (a *replicaAcks) Process(ctx context.Context, cmd redis.Cmder) error {
+	if a.c.cfg.replicas == 0 {
+		return a.c.commands.Process(ctx, cmd)
 	}
-	pipe, err := l.pipeline(ctx)
+	pipe, err := a.pipeline(ctx)
 	if err != nil {
 		cmd.SetErr(err)
 		return err
@@ -34,36 +34,36 @@ func (l *line) Process(ctx context.Context, cmd redis.Cmder) error {
 		cmd.SetErr(err)
 		return err
 	}
-	wait := redis.NewIntCmd(ctx, "wait", l.c.cfg.replicas, l.c.cfg.ackWithin.Milliseconds())
+	wait := redis.NewIntCmd(ctx, "wait", a.c.cfg.replicas, a.c.cfg.ackWithin.Milliseconds())
 	if err := pipe.Process(ctx, wait); err != nil {
 		cmd.SetErr(err)
 		return err
 	}
 	// Exec's error is the first one of the commands'; each has its own too.
 	_, _ = pipe.Exec(ctx)
-	l.c.reload.learn(ctx, cmd.Err()) // in a Cluster go-redis takes no note: it was for one node
-	l.acks = int(wait.Val())
+	a.c.reload.learn(ctx, cmd.Err()) // in a Cluster go-redis takes no note: it was for one node
+	a.acks = int(wait.Val())
 	return cmd.Err()
 }
 
 // pipeline is one to the node that has the key: a cluster client would send WAIT,
 // which has no key, to any node.
-func (l *line) pipeline(ctx context.Context) (redis.Pipeliner, error) {
-	if cluster := l.c.cluster; cluster != nil {
-		node, err := cluster.MasterForKey(ctx, l.key)
+func (a *replicaAcks) pipeline(ctx context.Context) (redis.Pipeliner, error) {
+	if cluster := a.c.cluster; cluster != nil {
+		node, err := cluster.MasterForKey(ctx, a.key)
 		if err != nil {
 			return nil, err
 		}
 		return node.Pipeline(), nil
 	}
-	if rdb, ok := l.c.rdb.(*redis.Client); ok && l.c.reach.limit == 0 {
-		return bounded{rdb, replyWithin + l.c.cfg.ackWithin}.Pipeline(), nil
+	if rdb, ok := a.c.rdb.(*redis.Client); ok && a.c.reach.limit == 0 {
+		return bounded{rdb, replyWithin + a.c.cfg.ackWithin}.Pipeline(), nil
 	}
-	return l.c.rdb.Pipeline(), nil
+	return a.c.rdb.Pipeline(), nil
 }
 
 // missing is by how many replicas the last command fell short.
-func (l *line) missing() int { return l.c.cfg.replicas - l.acks }
+func (a *replicaAcks) missing() int { return a.c.cfg.replicas - a.acks }
 
 // wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the
 // subscribers of one node only, so its 0 says nothing. Those of SPUBLISH are all at

@@ -46,12 +46,12 @@ type parting struct {
 // leaveToNobody has the release of a live holding, which is to follow at once, leave the lock to nobody for d. It refuses that
 // if the owner has more than the one hold: the outer ones would have to be ended, or to be without a lock.
 // The caller has queue.mu.
-func (h *holding) leaveToNobody(d time.Duration) error {
-	if h.count > 1 {
-		return fmt.Errorf("%w: %q has %d of %s", ErrNested, h.q.name, h.count, h.owner)
+func (o *ownership) leaveToNobody(d time.Duration) error {
+	if o.count > 1 {
+		return fmt.Errorf("%w: %q has %d of %s", ErrNested, o.s.name, o.count, o.owner)
 	}
-	h.lease.parting = &parting{nobody: h.q.c.nobody(), until: time.Now().Add(d), expires: h.lease.expiry()}
-	h.lease.asked(d, holdKind{fixed: true}) // a release that is not confirmed has to reckon with it
+	o.lease.parting = &parting{nobody: o.s.c.nobody(), until: time.Now().Add(d), expires: o.lease.expiry()}
+	o.lease.asked(d, holdKind{fixed: true}) // a release that is not confirmed has to reckon with it
 	return nil
 }
 
@@ -65,26 +65,26 @@ const nobodys = "=released:"
 
 // freeing sends the command that ends an owner's tenure in Redis: a release, or what leaves the lock to nobody for as
 // long as is left of a parting. The caller has the wire.
-func (q *queue) freeing(ctx context.Context, p lua.Processor, owner string, to *parting, o lua.Order) (v lua.Verdict, epochSet bool, err error) {
+func (s *lockState) freeing(ctx context.Context, p lua.Processor, owner string, to *parting, order lua.Order) (v lua.Verdict, epochSet bool, err error) {
 	if to != nil {
 		if left := time.Until(to.until); left > 0 {
-			return lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: o, Wake: q.c.wakeUp()}.Run(ctx, p, &q.keys)
+			return lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 		}
 	}
-	return lua.Release{Owner: owner, Order: o, Wake: q.c.wakeUp()}.Run(ctx, p, &q.keys)
+	return lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 }
 
 // cleanUp goes on in the background with a release that was not confirmed. The caller has queue.mu.
-func (h *holding) cleanUp() {
-	l := h.lease
-	if h.lease.parting == nil {
+func (o *ownership) cleanUp() {
+	l := o.lease
+	if o.lease.parting == nil {
 		l.cleanUp(l.reach)
 		return
 	}
 	// Not until the end of what was asked for, which may be years from now: the owner's field is there no longer
 	// than its lease.
-	l.q.cleanUpTo(l.field, h.lease.parting, h.lease.parting.expires)
-	if l.heir != "" {
-		l.q.cleanUpTo(l.heir, h.lease.parting, h.lease.parting.expires)
+	l.s.cleanUpTo(l.field, o.lease.parting, o.lease.parting.expires)
+	if l.next != "" {
+		l.s.cleanUpTo(l.next, o.lease.parting, o.lease.parting.expires)
 	}
 }

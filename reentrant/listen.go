@@ -7,7 +7,7 @@ import (
 
 // ears is the subscription of one queue: to the client's own channel, on which a
 // release wakes it and, while Redisson is about, to what is needed to hear Redisson.
-type ears struct {
+type wakeups struct {
 	own *pubsub.Subscription
 
 	// The lock's common channel, on which Redisson's releases are heard, and that of the
@@ -21,48 +21,48 @@ type ears struct {
 
 // signal tells the head to try again. It never blocks; signals that nobody has
 // taken yet are one.
-func (e *ears) signal(why cause) {
+func (w *wakeups) signal(why cause) {
 	select {
-	case e.wake <- why:
+	case w.wake <- why:
 	default:
 	}
 }
 
 // signalFreed is signal for a release by Redisson.
-func (e *ears) signalFreed() {
+func (w *wakeups) signalFreed() {
 	select {
-	case e.freed <- struct{}{}:
+	case w.freed <- struct{}{}:
 	default:
 	}
 }
 
 // forget drops the signals that nobody has taken yet.
-func (e *ears) forget() {
+func (w *wakeups) drain() {
 	select {
-	case <-e.wake:
+	case <-w.wake:
 	default:
 	}
 	select {
-	case <-e.freed:
+	case <-w.freed:
 	default:
 	}
 }
 
 // listen subscribes unless that is done already. The caller has queue.mu.
-func (q *queue) listen() {
-	if q.ears != nil {
+func (s *lockState) listen() {
+	if s.wakeups != nil {
 		return
 	}
-	e := &ears{wake: make(chan cause, 1), freed: make(chan struct{}, 1)}
-	q.ears = e
-	q.afterRedisson.Store(false) // what was heard before is old
+	w := &wakeups{wake: make(chan cause, 1), freed: make(chan struct{}, 1)}
+	s.wakeups = w
+	s.afterRedisson.Store(false) // what was heard before is old
 	// A message on the own channel is meant for us whatever it says. Messages are
 	// hints: the head tries, and the scripts decide.
-	e.own = q.c.hub.Listen(q.keys.Own(), func(ev pubsub.Event) {
+	w.own = s.c.hub.Listen(s.keys.Own(), func(ev pubsub.Event) {
 		if ev.Kind == pubsub.Message {
-			e.signal(byMessage)
+			w.signal(byMessage)
 		} else {
-			e.signal(bySubscription) // what was published before is lost: try again
+			w.signal(bySubscription) // what was published before is lost: try again
 		}
 	})
 }
@@ -73,31 +73,31 @@ func (q *queue) listen() {
 // then wakes the next. It is whoever comes first, for a forced unlock; and while Redisson has the lock or is
 // to have it, whoever has seen that: the lock was free before, and the client that was woken
 // found it taken. The caller has queue.mu.
-func (q *queue) overhear(busy lua.Granted) {
-	e := q.ears
+func (s *lockState) listenForRedisson(busy lua.Granted) {
+	w := s.wakeups
 	theirs := busy.Yielded || busy.Holder != "" && !ofRedlatch(busy.Holder)
 	needed := theirs || busy.Rank == 0
 	switch {
-	case e == nil, needed == (e.common != nil):
+	case w == nil, needed == (w.common != nil):
 		return
 	case !needed:
-		e.stopOverhearing()
+		w.stopListeningForRedisson()
 		return
 	}
 	// Before the common one, and given up after it: a client that listens on the
 	// common channel alone would pass for one of Redisson.
-	e.listeners = q.c.hub.Listen(q.keys.Listeners(), func(pubsub.Event) {})
-	e.common = q.c.hub.Listen(q.keys.Channel(), func(ev pubsub.Event) {
+	w.listeners = s.c.hub.Listen(s.keys.Listeners(), func(pubsub.Event) {})
+	w.common = s.c.hub.Listen(s.keys.Channel(), func(ev pubsub.Event) {
 		switch {
 		case ev.Kind == pubsub.Subscribed && !theirs:
 			// Redisson had nothing to publish before.
 		case ev.Kind != pubsub.Message:
-			e.signal(bySubscription)
+			w.signal(bySubscription)
 		case ev.Payload == wokenAlready:
-			q.afterRedisson.Store(false)
+			s.afterRedisson.Store(false)
 		default:
-			q.afterRedisson.Store(true)
-			e.signalFreed()
+			s.afterRedisson.Store(true)
+			w.signalFreed()
 		}
 	})
 }
@@ -107,25 +107,25 @@ func (q *queue) overhear(busy lua.Granted) {
 const wokenAlready = "-0"
 
 // heard reports whether messages to this client would arrive.
-func (q *queue) heard() bool {
-	return q.ears != nil && q.ears.own.Confirmed()
+func (s *lockState) listening() bool {
+	return s.wakeups != nil && s.wakeups.own.Confirmed()
 }
 
 // stopListening ends the subscription. The caller has queue.mu.
-func (q *queue) stopListening() {
-	e := q.ears
-	if e == nil {
+func (s *lockState) stopListening() {
+	w := s.wakeups
+	if w == nil {
 		return
 	}
-	e.own.Close()
-	e.stopOverhearing()
-	q.ears = nil
+	w.own.Close()
+	w.stopListeningForRedisson()
+	s.wakeups = nil
 }
 
-func (e *ears) stopOverhearing() {
-	if e.common != nil {
-		e.common.Close()
-		e.listeners.Close()
-		e.common, e.listeners = nil, nil
+func (w *wakeups) stopListeningForRedisson() {
+	if w.common != nil {
+		w.common.Close()
+		w.listeners.Close()
+		w.common, w.listeners = nil, nil
 	}
 }

@@ -132,13 +132,13 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.c.closed.Load() {
 		return ErrClosed
 	}
-	q := l.c.findQueue(l)
-	if q == nil {
+	s := l.c.findState(l)
+	if s == nil {
 		if id.lost != nil {
 			return id.lost
 		}
 		return &NotHeldError{Name: l.name, Owner: id.owner}
 	}
-	defer q.leave()
-	return q.unlock(ctx, id, nil, 0)
+	defer s.dropUser()
+	return s.unlock(ctx, id, nil, 0)
 }

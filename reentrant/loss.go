@@ -26,11 +26,11 @@ const maxLost = 1024
 // of the owner is refused while it owes for a hold that it may take for live (owed), so the
 // holds of earlier losses are fixed leases that have run out.
 type lostHold struct {
-	q     *queue
+	s     *lockState
 	owner string
 
 	// Guarded by queue.mu.
-	last    *holding   // the one that was lost last
+	last    *ownership // the one that was lost last
 	holds   []holdKind // its holds that were not unlocked yet, as holding.holds
 	until   time.Time  // when the fixed ones of them have run out
 	earlier int        // holds of earlier losses for which an Unlock is to come
@@ -50,12 +50,12 @@ type losses struct {
 
 // Renewed implements [watchdog.Handler].
 func (l *lease) Renewed(validUntil time.Time) {
-	l.q.mu.Lock()
-	h := l.q.holder
-	l.q.mu.Unlock()
-	if h != nil && h.lease == l {
-		aloud(func() {
-			h.inform(func() { l.q.c.renewed(Event{Name: l.q.name, Owner: h.owner, ValidUntil: validUntil}) })
+	l.s.mu.Lock()
+	o := l.s.holder
+	l.s.mu.Unlock()
+	if o != nil && o.lease == l {
+		mustReturn(func() {
+			o.inform(func() { l.s.c.renewed(Event{Name: l.s.name, Owner: o.owner, ValidUntil: validUntil}) })
 		})
 	}
 }
@@ -66,85 +66,85 @@ func (l *lease) Lost(why watchdog.Cause) {
 	if why == watchdog.CauseNotOwner {
 		reason = Overridden
 	}
-	aloud(func() { l.q.lose(l, reason) })
+	mustReturn(func() { l.s.lose(l, reason) })
 }
 
 // lose ends the live holding on a lease as lost and tells everybody. It does nothing if
 // there is none any more.
-func (q *queue) lose(l *lease, reason LossReason) {
-	q.mu.Lock()
-	h := q.holder
-	if h == nil || h.lease != l || h.state != live {
-		q.mu.Unlock()
+func (s *lockState) lose(l *lease, reason LossReason) {
+	s.mu.Lock()
+	o := s.holder
+	if o == nil || o.lease != l || o.state != live {
+		s.mu.Unlock()
 		return
 	}
-	err := h.endLost(reason)
-	q.mu.Unlock()
-	h.tellLost(err)
+	err := o.endLost(reason)
+	s.mu.Unlock()
+	o.tellLost(err)
 }
 
 // endLost ends a live holding as lost. The caller has queue.mu, and tells it without.
-func (h *holding) endLost(reason LossReason) *LostError {
-	q, l := h.q, h.lease
-	err := &LostError{Name: q.name, Owner: h.owner, Held: time.Since(h.since), Reason: reason}
-	q.remember(h, l.validUntil(), err)
+func (o *ownership) endLost(reason LossReason) *LostError {
+	s, l := o.s, o.lease
+	err := &LostError{Name: s.name, Owner: o.owner, Held: time.Since(o.since), Reason: reason}
+	s.rememberLoss(o, l.validUntil(), err)
 	switch {
 	case reason != LeaseEnded:
-	case l.renewed, l.orphan:
+	case l.renewed, l.extendedForNobody:
 		// Renewals may have run unanswered, or may still, and so may a re-entry
 		// that nobody waited for: the lock would stay taken for a lease more.
 		l.cleanUp(l.expiry())
 	default:
 		l.cleanUpAtEnd()
 	}
-	h.end(err)
-	if h.lost != nil {
-		close(h.lost) // last: whoever hears it finds the cause in the hold's ctx
+	o.end(err)
+	if o.lost != nil {
+		close(o.lost) // last: whoever hears it finds the cause in the hold's ctx
 	}
-	q.promote()
+	s.promote()
 	return err
 }
 
 // abandon ends the holding that Close found.
-func (q *queue) abandon() {
-	q.mu.Lock()
-	h := q.holder
-	if h == nil || h.state != live {
-		q.mu.Unlock()
+func (s *lockState) abandon() {
+	s.mu.Lock()
+	o := s.holder
+	if o == nil || o.state != live {
+		s.mu.Unlock()
 		return
 	}
-	h.end(ErrClosed)
-	if h.lost != nil {
-		close(h.lost)
+	o.end(ErrClosed)
+	if o.lost != nil {
+		close(o.lost)
 	}
-	q.mu.Unlock()
-	h.tellClosed()
+	s.mu.Unlock()
+	o.tellClosed()
 }
 
 // remember keeps the loss of a holding, which was valid until then, for the calls to come. The caller has queue.mu.
-func (q *queue) remember(h *holding, until time.Time, err error) {
-	l := q.lostBy[h.owner]
-	if l == nil || !q.c.forgetLost(l) { // otherwise it is just being forgotten as the oldest
-		l = &lostHold{q: q, owner: h.owner}
-		if q.lostBy == nil {
-			q.lostBy = make(map[string]*lostHold)
+func (s *lockState) rememberLoss(o *ownership, until time.Time, err error) {
+	l := s.lostBy[o.owner]
+	if l == nil || !s.c.forgetLost(l) { // otherwise it is just being forgotten as the oldest
+		l = &lostHold{s: s, owner: o.owner}
+		if s.lostBy == nil {
+			s.lostBy = make(map[string]*lostHold)
 		}
-		q.lostBy[h.owner] = l
+		s.lostBy[o.owner] = l
 	}
 	for _, kind := range l.holds {
 		*l.number(kind)++
 	}
-	l.last, l.holds, l.until, l.err = h, slices.Clone(h.holds), until, err
-	h.remembered = l
-	q.c.rememberLost(l, slices.ContainsFunc(h.holds, renewed))
+	l.last, l.holds, l.until, l.err = o, slices.Clone(o.holds), until, err
+	o.remembered = l
+	s.c.rememberLost(l, slices.ContainsFunc(o.holds, renewed))
 }
 
 // owed returns the loss of an owner that has not unlocked all that it had locked and may believe
 // to hold the lock: that of a renewed hold, or of a fixed lease that has not run out. A nested
 // call must hear of it, since somebody else may have held the lock meanwhile. Otherwise it is
 // nil, and the owner may take the lock anew. The caller has queue.mu.
-func (q *queue) owed(owner string) error {
-	l := q.lostBy[owner]
+func (s *lockState) lossOwed(owner string) error {
+	l := s.lostBy[owner]
 	if l == nil || !slices.ContainsFunc(l.holds, renewed) && (len(l.holds) == 0 || watchdog.Passed(l.until)) {
 		return nil
 	}
@@ -153,13 +153,13 @@ func (q *queue) owed(owner string) error {
 
 // takeLost answers the unlock of an owner that holds nothing. The caller has
 // queue.mu.
-func (q *queue) takeLost(id identity) error {
-	l := q.lostBy[id.owner]
+func (s *lockState) takeLoss(id identity) error {
+	l := s.lostBy[id.owner]
 	if l == nil {
 		if id.lost != nil {
 			return id.lost // of a hold whose Release is still to come
 		}
-		return q.notHeld(id.owner)
+		return s.notHeld(id.owner)
 	}
 	err, found := l.err, false
 	if l.holds, found = withoutLast(l.holds, func(k holdKind) bool { return !k.handle }); !found && l.earlier > 0 {
@@ -172,13 +172,13 @@ func (q *queue) takeLost(id identity) error {
 // forgetLost takes one hold of that kind out of what is remembered of a lost holding: it was
 // released, or its call has left and will not unlock it. A later loss of the owner stays. The
 // caller has queue.mu.
-func (q *queue) forgetLost(h *holding, kind holdKind) {
-	l := q.lostBy[h.owner]
-	if l == nil || l != h.remembered {
+func (s *lockState) forgetLoss(o *ownership, kind holdKind) {
+	l := s.lostBy[o.owner]
+	if l == nil || l != o.remembered {
 		return
 	}
 	found := false
-	if l.last == h {
+	if l.last == o {
 		l.holds, found = withoutLast(l.holds, func(k holdKind) bool { return k == kind })
 	}
 	if n := l.number(kind); !found && *n > 0 {
@@ -202,8 +202,8 @@ func (l *lostHold) settled() {
 	if len(l.holds)+l.earlier+l.handles > 0 {
 		return
 	}
-	delete(l.q.lostBy, l.owner)
-	l.q.c.forgetLost(l)
+	delete(l.s.lostBy, l.owner)
+	l.s.c.forgetLost(l)
 }
 
 // rememberLost and forgetLost keep the Client's lists; a queue with a lost hold
@@ -218,7 +218,7 @@ func (c *Client) rememberLost(l *lostHold, renewed bool) {
 		most = max(maxLost, c.lost.most)
 	}
 	l.at = l.list.PushBack(l)
-	l.q.keep()
+	l.s.addUser()
 	begin := false
 	if l.list.Len() > most {
 		oldest := l.list.Remove(l.list.Front()).(*lostHold)
@@ -240,12 +240,12 @@ func (c *Client) forgetOldest() {
 		c.mu.Lock()
 		l := c.oldest[0]
 		c.mu.Unlock()
-		l.q.mu.Lock()
-		if l.q.lostBy[l.owner] == l {
-			delete(l.q.lostBy, l.owner)
+		l.s.mu.Lock()
+		if l.s.lostBy[l.owner] == l {
+			delete(l.s.lostBy, l.owner)
 		}
-		l.q.mu.Unlock()
-		l.q.leave()
+		l.s.mu.Unlock()
+		l.s.dropUser()
 		c.mu.Lock()
 		c.oldest = c.oldest[1:]
 		left := len(c.oldest)
@@ -267,7 +267,7 @@ func (c *Client) forgetLost(l *lostHold) bool {
 	}
 	c.mu.Unlock()
 	if listed {
-		l.q.leave()
+		l.s.dropUser()
 	}
 	return listed
 }

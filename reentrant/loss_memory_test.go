@@ -28,9 +28,9 @@ func nowhere(t *testing.T) *Client {
 // last loss of all, and is remembered. Nothing is left of either when they have been unlocked.
 func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	c := nowhere(t)
-	q, other := c.joinQueue(c.NewLock("a")), c.joinQueue(c.NewLock("b"))
-	lose := func(q *queue, owner string) {
-		q.remember(&holding{q: q, owner: owner, count: 1, holds: []holdKind{{}}}, time.Now(), fmt.Errorf("%w: %s", ErrLost, owner))
+	s, other := c.useState(c.NewLock("a")), c.useState(c.NewLock("b"))
+	lose := func(s *lockState, owner string) {
+		s.rememberLoss(&ownership{s: s, owner: owner, count: 1, holds: []holdKind{{}}}, time.Now(), fmt.Errorf("%w: %s", ErrLost, owner))
 	}
 	idle := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -39,33 +39,33 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q.mu.Lock()
-	lose(q, "o")
+	s.mu.Lock()
+	lose(s, "o")
 	other.mu.Lock()
 	for i := range maxLost { // the last of them begins to forget o, for which q.mu is wanted
 		lose(other, fmt.Sprint("x", i))
 	}
 	other.mu.Unlock()
-	lose(q, "o")
-	q.mu.Unlock()
+	lose(s, "o")
+	s.mu.Unlock()
 	idle()
-	q.mu.Lock()
-	if err := q.takeLost(identity{owner: "o"}); !errors.Is(err, ErrLost) {
+	s.mu.Lock()
+	if err := s.takeLoss(identity{owner: "o"}); !errors.Is(err, ErrLost) {
 		t.Errorf("the last loss was forgotten: %v", err)
 	}
-	q.mu.Unlock()
+	s.mu.Unlock()
 	other.mu.Lock()
 	for i := range maxLost {
-		_ = other.takeLost(identity{owner: fmt.Sprint("x", i)})
+		_ = other.takeLoss(identity{owner: fmt.Sprint("x", i)})
 	}
 	other.mu.Unlock()
 	idle()
-	q.leave()
-	other.leave()
+	s.dropUser()
+	other.dropUser()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.queues)+n > 0 {
-		t.Errorf("%d queues and %d losses are left", len(c.queues), n)
+	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.states)+n > 0 {
+		t.Errorf("%d queues and %d losses are left", len(c.states), n)
 	}
 }
 

@@ -172,8 +172,8 @@ func (t *tenure) Tokens() []int64  { return []int64{t.Token()} }
 func (t *tenure) Owners() []string { return []string{t.Owner()} }
 
 func (t *tenure) Covers(p Part) (*Hold, bool) {
-	q := t.h.q
-	return t.Hold, p.Client == q.c.id && p.Key == q.keys.Lock
+	s := t.h.s
+	return t.Hold, p.Client == s.c.id && p.Key == s.keys.Lock
 }
 
 func (t *tenure) Had(p Part) *Hold {
@@ -199,9 +199,9 @@ func (t *tenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
 }
 
 func (t *tenure) Alone() bool {
-	q := t.h.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	s := t.h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return t.h.count <= 1
 }
 

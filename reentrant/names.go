@@ -50,7 +50,7 @@ func (c *Client) nameOf(field string) string {
 
 func (c *Client) nameOfClient(id string) string {
 	if id == c.id {
-		return c.card.name()
+		return c.nameRecord.name()
 	}
 	return c.names.of(id)
 }

@@ -16,7 +16,7 @@ func TestNameOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close(t.Context())
-	if got := c.nameOf(c.id + ":17"); got != c.card.value || got == "" {
+	if got := c.nameOf(c.id + ":17"); got != c.nameRecord.value || got == "" {
 		t.Errorf("of this Client: %q", got)
 	}
 	other := func(n int) string { return fmt.Sprintf("285475da-9152-8c83-822a-%012d", n) }

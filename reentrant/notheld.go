@@ -39,10 +39,10 @@ func (e *NotHeldError) Error() string {
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
 // notHeld is the error of an owner that does not hold the lock. The caller has queue.mu.
-func (q *queue) notHeld(owner string) error {
-	e := &NotHeldError{Name: q.name, Owner: owner}
-	if h := q.holder; h != nil && h.state == live && h.owner != owner {
-		e.Holder = h.owner
+func (s *lockState) notHeld(owner string) error {
+	e := &NotHeldError{Name: s.name, Owner: owner}
+	if o := s.holder; o != nil && o.state == live && o.owner != owner {
+		e.Holder = o.owner
 	}
 	return e
 }

@@ -37,15 +37,15 @@ func (h *handle) around() scope     { return h.outer }
 
 // identity is who a call acts for.
 type identity struct {
-	owner  string   // field in the lock's hash
-	tenure *holding // that ctx comes from, live a moment ago; nil: ctx comes from none of this lock
-	lost   error    // ctx comes from a hold of this lock that is lost
-	shared bool     // other calls may act for the same owner at the same time
+	owner     string     // field in the lock's hash
+	ownership *ownership // that ctx comes from, live a moment ago; nil: ctx comes from none of this lock
+	lost      error      // ctx comes from a hold of this lock that is lost
+	shared    bool       // other calls may act for the same owner at the same time
 }
 
 // is reports whether a holding is the one that the call acts in, or can enter.
-func (id *identity) is(h *holding) bool {
-	return h.owner == id.owner && (id.tenure == nil || id.tenure == h)
+func (id *identity) is(o *ownership) bool {
+	return o.owner == id.owner && (id.ownership == nil || id.ownership == o)
 }
 
 // identify finds out who acts on the lock with ctx: the hold of this lock that ctx comes from,
@@ -96,19 +96,19 @@ func (l *Lock) find(s scope, leaving bool) (identity, error) {
 // ownedBy is the identity that a hold gives, if it is one of this lock and has not ended by a
 // release.
 func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
-	h := hold.h
-	if h.q.c != l.c || h.q.name != l.name {
+	o := hold.h
+	if o.s.c != l.c || o.s.name != l.name {
 		return identity{}, false
 	}
-	h.q.mu.Lock()
-	defer h.q.mu.Unlock()
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
 	switch {
-	case hold.released && !(leaving && h.state == live):
+	case hold.released && !(leaving && o.state == live):
 		return identity{}, false
-	case h.state == live:
-		return identity{owner: h.owner, tenure: h, shared: true}, true
-	case errors.Is(h.err, ErrLost):
-		return identity{owner: h.owner, lost: h.err, shared: true}, true
+	case o.state == live:
+		return identity{owner: o.owner, ownership: o, shared: true}, true
+	case errors.Is(o.err, ErrLost):
+		return identity{owner: o.owner, lost: o.err, shared: true}, true
 	}
 	return identity{}, false
 }
@@ -118,7 +118,7 @@ func (l *Lock) coveredBy(cover Cover, leaving bool) (id identity, found bool) {
 	p := l.part()
 	if leaving {
 		if hold := cover.Had(p); hold != nil {
-			if id, found := l.ownedBy(hold.handle, true); found && id.tenure != nil {
+			if id, found := l.ownedBy(hold.handle, true); found && id.ownership != nil {
 				return id, true
 			}
 		}
@@ -143,16 +143,16 @@ func (l *Lock) coveredBy(cover Cover, leaving bool) (id identity, found bool) {
 
 // heldSince is the identity of the owner if it holds the lock, and took it no later than then.
 func (l *Lock) heldSince(owner string, then time.Time) (id identity, found bool) {
-	q := l.c.findQueue(l)
-	if q == nil {
+	s := l.c.findState(l)
+	if s == nil {
 		return identity{}, false
 	}
-	defer q.leave()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	h := q.holder
-	if h == nil || h.state != live || h.owner != owner || h.since.After(then) {
+	defer s.dropUser()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.holder
+	if o == nil || o.state != live || o.owner != owner || o.since.After(then) {
 		return identity{}, false
 	}
-	return identity{owner: owner, tenure: h, shared: true}, true
+	return identity{owner: owner, ownership: o, shared: true}, true
 }

@@ -13,34 +13,34 @@ import (
 //
 // To everybody else it is one tenure of this Client: the key exists all the while, and
 // one of its owners' fields stands in it (follow.go).
-func (q *queue) passOn(h *holding, now, until time.Time) bool {
-	w := q.waiters.first
+func (s *lockState) handOffUnasked(o *ownership, now, until time.Time) bool {
+	w := s.waiters.first
 	switch {
-	case q.c.cfg.handoff != WriteBehind, w == nil, h.lease.parting != nil, w.owner == h.owner, q.c.isClosing():
+	case s.c.cfg.handoff != WriteBehind, w == nil, o.lease.parting != nil, w.owner == o.owner, s.c.isClosing():
 		return false
-	case q.c.cfg.replicas > 0: // which are asked when a lock changes hands
+	case s.c.cfg.replicas > 0: // which are asked when a lock changes hands
 		return false
-	case w.fencing || h.token != 0: // a token is given by Redis
+	case w.fencing || o.token != 0: // a token is given by Redis
 		return false
-	case w.fixed || h.holds[0].fixed || h.lease.long: // another lease than the one that stands in Redis
+	case w.fixed || o.holds[0].fixed || o.lease.long: // another lease than the one that stands in Redis
 		return false
-	case !q.turns.unasked(now):
+	case !s.budget.mayHandOff(now):
 		return false
 	// Far from its end: a lease that is not renewed any more has to be confirmed anew,
 	// and waits for Redis if it is silent.
-	case watchdog.Left(until, now) < q.c.cfg.lease/3:
+	case watchdog.Left(until, now) < s.c.cfg.lease/3:
 		return false
 	}
-	next := &holding{}
-	next.begin(h.lease, &w.request, now)
-	h.passTo(next, until)
-	if q.c.cfg.maxHold > 0 {
-		q.c.watchdog.Update(&next.lease.watch, next.schedule(time.Time{}))
+	next := &ownership{}
+	next.begin(o.lease, &w.request, now)
+	o.handTo(next, until)
+	if s.c.cfg.maxHold > 0 {
+		s.c.watchdog.Update(&next.lease.watch, next.schedule(time.Time{}))
 	}
-	q.turns.taken++
-	w.from = h
-	q.grant(w, next)
-	q.c.counters.handedOver.Add(1)
-	q.follow()
+	s.budget.used++
+	w.handedBy = o
+	s.grant(w, next)
+	s.c.counters.handedOver.Add(1)
+	s.syncField()
 	return true
 }

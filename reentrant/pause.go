@@ -16,8 +16,8 @@ const (
 	// somebody still holds the lock.
 	silence = time.Second
 	// While there is no subscription to wait for, sooner.
-	firstDeafPoll = 100 * time.Millisecond
-	lastDeafPoll  = time.Second
+	firstUnsubscribedPoll = 100 * time.Millisecond
+	lastUnsubscribedPoll  = time.Second
 
 	// An attempt that a message called for costs wakeCost, and up to wakeBurst may be
 	// owed: whoever can publish must not be able to make all waiters spin. The first
@@ -35,88 +35,88 @@ const (
 )
 
 // pause waits until the next attempt. over is true when there is to be none.
-func (v *vigil) pause(a attempt) (h *holding, over bool, err error) {
+func (a *acquisition) pause(got attempt) (o *ownership, over bool, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	why := v.arm(timer, a)
+	why := a.arm(timer, got)
 	var wake chan cause // nil with a.err: there is nothing to be had sooner from a Redis in trouble
 	var freed chan struct{}
-	v.q.mu.Lock()
-	if e := v.q.ears; e != nil && a.err == nil {
-		wake, freed = e.wake, e.freed
+	a.s.mu.Lock()
+	if w := a.s.wakeups; w != nil && got.err == nil {
+		wake, freed = w.wake, w.freed
 	}
-	v.q.mu.Unlock()
+	a.s.mu.Unlock()
 	for {
 		select {
 		case <-timer.C:
 		case why = <-wake:
-			if gap := v.gap(); why == byMessage && gap > 0 {
+			if gap := a.gap(); why == byMessage && gap > 0 {
 				wake = nil
 				timer.Reset(gap)
 				continue
 			}
 		case <-freed:
 			freed, why = nil, byMessage
-			gap := min(time.Duration(a.answer.Rank)*rankGap, lastRankGap)
-			if gap = max(gap, v.gap()); gap > 0 {
+			gap := min(time.Duration(got.answer.Rank)*rankGap, lastRankGap)
+			if gap = max(gap, a.gap()); gap > 0 {
 				timer.Reset(gap)
 				continue
 			}
-		case <-v.w.poked:
-			if h, over, err = v.settled(); over {
-				return h, over, err
+		case <-a.w.notified:
+			if o, over, err = a.settled(); over {
+				return o, over, err
 			}
 			continue
-		case <-v.ctx.Done():
-			h, err = v.ctxEnded()
-			return h, true, err
-		case <-v.limit:
-			h, err = v.giveUp(v.failure)
-			return h, true, err
-		case <-v.q.c.closing:
-			h, err = v.giveUp(ErrClosed)
-			return h, true, err
+		case <-a.ctx.Done():
+			o, err = a.ctxEnded()
+			return o, true, err
+		case <-a.limit:
+			o, err = a.giveUp(a.failure)
+			return o, true, err
+		case <-a.s.c.closing:
+			o, err = a.giveUp(ErrClosed)
+			return o, true, err
 		}
 		break
 	}
-	if a.err != nil {
+	if got.err != nil {
 		return nil, false, nil
 	}
-	v.q.c.counters.wakeUps[why].Add(1)
+	a.s.c.counters.wakeUps[why].Add(1)
 	switch why {
 	case byMessage:
-		if now := time.Now(); v.owed.Before(now) {
-			v.owed = now
+		if now := time.Now(); a.paidUntil.Before(now) {
+			a.paidUntil = now
 		}
-		v.owed = v.owed.Add(wakeCost)
+		a.paidUntil = a.paidUntil.Add(wakeCost)
 	case byPoll:
-		v.poll *= 2
+		a.pollEvery *= 2
 	}
 	return nil, false, nil
 }
 
 // gap is how long a message must not call for an attempt.
-func (v *vigil) gap() time.Duration {
-	if v.owed.IsZero() {
+func (a *acquisition) gap() time.Duration {
+	if a.paidUntil.IsZero() {
 		return 0
 	}
-	return time.Until(v.owed) - wakeBurst
+	return time.Until(a.paidUntil) - wakeBurst
 }
 
 // arm sets the timer to the next attempt that comes without a wake-up.
-func (v *vigil) arm(timer *time.Timer, a attempt) cause {
-	if a.err != nil {
-		timer.Reset(backoff(v.failures))
+func (a *acquisition) arm(timer *time.Timer, got attempt) cause {
+	if got.err != nil {
+		timer.Reset(backoff(a.failures))
 		return byPoll
 	}
 	first, last := firstPoll, lastPoll
-	if !a.heard {
-		first, last = firstDeafPoll, lastDeafPoll
+	if !got.heard {
+		first, last = firstUnsubscribedPoll, lastUnsubscribedPoll
 	}
-	v.poll = min(max(v.poll, first), last)
+	a.pollEvery = min(max(a.pollEvery, first), last)
 	// Jitter keeps processes that began to wait together from polling together.
-	wait, why := v.poll-v.poll/8+rand.N(v.poll/4), byPoll
-	if ttl := v.last.TTL; ttl != lua.NoTTL && ttl < wait {
+	wait, why := a.pollEvery-a.pollEvery/8+rand.N(a.pollEvery/4), byPoll
+	if ttl := a.lastAnswer.TTL; ttl != lua.NoTTL && ttl < wait {
 		wait, why = ttl+time.Millisecond+rand.N(2*time.Millisecond), byTTL
 	}
 	timer.Reset(wait)

@@ -57,7 +57,7 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err error) {
 	var answer lua.Inspection
 	err = l.ask(ctx, func(ctx context.Context, id identity) (err error) {
-		behind := l.alignField(ctx)
+		behind := l.syncFieldFirst(ctx)
 		// The field may be behind: with another owner of this Client as the holder, this
 		// one's is what is left of an earlier tenure. Asked before as well as after: a release
 		// may end in between.
@@ -132,26 +132,26 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
 		// With the wire: Redis grants this Client nothing meanwhile, and hands nothing over, so
 		// whoever of its owners is robbed is known.
-		q := l.c.joinQueue(l)
-		defer q.leave()
-		q.wire <- struct{}{}
-		defer func() { <-q.wire }()
+		s := l.c.useState(l)
+		defer s.dropUser()
+		s.wire <- struct{}{}
+		defer func() { <-s.wire }()
 		if caller.Err() != nil {
 			return whyEnded(caller) // it has left while others had the wire
 		}
-		q.sending()
+		s.sending()
 		began := time.Now()
-		defer q.sent()
+		defer s.sent()
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		if err == nil || time.Since(began) > silence { // not for one lost reply, which nobody repeats
-			q.note(err)
+			s.note(err)
 		}
 		// After a try without an answer "it was free" may be that try's work. Told here, as
 		// the caller may have left.
 		if err == nil && (freed || doubted) && robbed != nil {
-			robbed.q.lose(robbed.lease, Overridden)
+			robbed.s.lose(robbed.lease, Overridden)
 		}
 		return err
 	})
@@ -162,13 +162,13 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 }
 
 // holder is the holding of one of this Client's owners, nil if there is none.
-func (l *Lock) holder() *holding {
-	q := l.c.findQueue(l)
-	if q == nil {
+func (l *Lock) holder() *ownership {
+	s := l.c.findState(l)
+	if s == nil {
 		return nil
 	}
-	defer q.leave()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.holder
+	defer s.dropUser()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holder
 }

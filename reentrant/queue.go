@@ -12,7 +12,7 @@ import (
 // queue is one lock as one Client sees it: which of its owners holds it, and who
 // waits, first come first served. Only the head of the waiters talks to Redis, and
 // only while none of the Client's owners holds the lock.
-type queue struct {
+type lockState struct {
 	c    *Client
 	name string
 	keys lua.Keys
@@ -31,65 +31,65 @@ type queue struct {
 	afterRedisson atomic.Bool // the last release heard of was Redisson's
 
 	mu      sync.Mutex
-	holder  *holding             // live or being released; guarded by mu
+	holder  *ownership           // live or being released; guarded by mu
 	waiters waiters              // guarded by mu
 	lostBy  map[string]*lostHold // guarded by mu
 	since   int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
-	ears    *ears                // subscription of the waiters; guarded by mu
-	turns   turns                // guarded by mu
+	wakeups *wakeups             // subscription of the waiters; guarded by mu
+	budget  budget               // guarded by mu
 	answers int                  // attempts that Redis answered; guarded by mu
 	asked   time.Time            // when the command under way began, zero if there is none; guarded by mu
 	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
 	failing time.Time            // when the commands began that were refused or not answered, zero if the last was; guarded by mu
-	follows bool                 // follow is running; guarded by mu
+	syncing bool                 // follow is running; guarded by mu
 }
 
-func newQueue(c *Client, l *Lock) *queue {
-	return &queue{c: c, name: l.name, keys: l.keys, wire: make(chan struct{}, 1)}
+func newLockState(c *Client, l *Lock) *lockState {
+	return &lockState{c: c, name: l.name, keys: l.keys, wire: make(chan struct{}, 1)}
 }
 
 // lock and unlock of queue.mu are left to the callers of what follows.
 
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.
-func (q *queue) enqueue(r *request) *waiter {
-	w := q.c.newWaiter()
-	w.request, w.answers = *r, q.answers
-	q.waiters.add(w)
-	if q.holder != nil && q.c.cfg.handoff == Remote {
+func (s *lockState) enqueue(r *request) *waiter {
+	w := s.c.newWaiter()
+	w.request, w.answers = *r, s.answers
+	s.waiters.add(w)
+	if s.holder != nil && s.c.cfg.handoff == Remote {
 		// The lock will go out at the next release: be able to register with the
 		// first attempt after it, or the others have it twice in a row.
-		q.listen()
+		s.listen()
 	}
-	q.promote()
+	s.promote()
 	return w
 }
 
 // remove takes a waiter out, in its final state.
-func (q *queue) remove(w *waiter, final waiterState) {
+func (s *lockState) remove(w *waiter, final waiterState) {
 	w.state = final
-	q.waiters.remove(w)
-	if q.waiters.first == nil {
-		q.busy = false
-		q.stopListening()
+	s.waiters.remove(w)
+	if s.waiters.first == nil {
+		s.busy = false
+		s.stopListening()
 	}
-	w.poke()
+	w.notify()
 }
 
 // refuse ends, with its error, the waits that have seen the same outage as that of the
 // head: each of them would begin to bear it anew when its turn has come. Those who came after
 // its beginning have borne it since they came; if the head had no answer before, and they have
 // waited for as long as any call goes on then, they end too.
-func (q *queue) refuse(head *waiter, from time.Time, answered bool, err error) {
+func (s *lockState) endWaits(head *waiter, from time.Time, answered bool, err error) {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) || errors.Is(err, errTooLate) || errors.Is(err, errStale) {
 		return // of this one attempt, and not of Redis
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for w := q.waiters.first; w != nil; {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := s.waiters.first; w != nil; {
 		next := w.next
 		if w != head && w.state == queued && (w.began.Before(from) || !answered && time.Since(w.began) > retryWithin) {
 			w.refusal = err
-			q.remove(w, refused)
+			s.remove(w, refused)
 		} else if w != head && w.state == queued {
 			w.failing = w.began
 		}
@@ -99,54 +99,54 @@ func (q *queue) refuse(head *waiter, from time.Time, answered bool, err error) {
 
 // silent reports whether it is not known any more who holds the lock, since Redis does not answer
 // what it was asked or told: an attempt, or a release of this Client's.
-func (q *queue) silent() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.holder != nil && q.holder.state == live {
+func (s *lockState) silent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holder != nil && s.holder.state == live {
 		return false // an owner of this Client does, and had the word of Redis for it
 	}
-	from := q.failing
+	from := s.failing
 	if from.IsZero() {
-		from = q.asked
+		from = s.asked
 	}
 	return !from.IsZero() && time.Since(from) > silence
 }
 
 // promote lets the first waiter lead if nobody of this Client has the lock.
-func (q *queue) promote() {
-	if first := q.waiters.first; first != nil && q.holder == nil && first.state == queued {
+func (s *lockState) promote() {
+	if first := s.waiters.first; first != nil && s.holder == nil && first.state == queued {
 		first.state = leading
 		first.gone = make(chan struct{})
-		first.poke()
+		first.notify()
 	}
 }
 
 // grant makes a waiter the holder, and sends those of the same owner back to
 // re-enter: nobody else could ever free the lock for them.
-func (q *queue) grant(w *waiter, h *holding) {
-	w.hold = h
-	q.c.counters.acquired.Add(1)
-	q.remove(w, granted)
-	for _, same := range q.waiters.ofOwner(w) {
-		q.remove(same, rejoined)
+func (s *lockState) grant(w *waiter, o *ownership) {
+	w.hold = o
+	s.c.counters.acquired.Add(1)
+	s.remove(w, granted)
+	for _, same := range s.waiters.ofOwner(w) {
+		s.remove(same, rejoined)
 	}
 }
 
 // keep adds a user to a queue that has one already.
-func (q *queue) keep() { q.users.Add(1) }
+func (s *lockState) addUser() { s.users.Add(1) }
 
 // leave takes back one keep or [Client.joinQueue].
-func (q *queue) leave() {
-	if q.users.Add(-1) == 0 {
-		q.c.dropQueue(q)
+func (s *lockState) dropUser() {
+	if s.users.Add(-1) == 0 {
+		s.c.dropState(s)
 	}
 }
 
 // hurry wakes everybody who waits, for Close.
-func (q *queue) hurry() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for w := q.waiters.first; w != nil; w = w.next {
-		w.poke()
+func (s *lockState) wakeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := s.waiters.first; w != nil; w = w.next {
+		w.notify()
 	}
 }

@@ -10,15 +10,15 @@ import (
 )
 
 // errGone: the holding ended before it could be entered again.
-var errGone = errors.New("holding has ended")
+var errOwnershipEnded = errors.New("holding has ended")
 
 // reenter adds a hold to a live holding. It returns errGone if that has ended by
 // an unlock meanwhile: the call then has to queue.
-func (h *holding) reenter(ctx context.Context, r request) error {
-	q, x := h.q, &reentry{h: h, request: r}
+func (o *ownership) reenter(ctx context.Context, r request) error {
+	s, x := o.s, &reentry{h: o, request: r}
 	limit, stop := r.limit()
 	defer stop()
-	why := q.c.inquire(&r, q.keys.Lock)
+	why := s.c.inquire(&r, s.keys.Lock)
 	defer why.stop()
 	returned := false
 	defer func() {
@@ -26,9 +26,9 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 			_ = x.leave(ctx, errAborted)
 		}
 	}()
-	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
-		q.wire <- struct{}{}
-		defer func() { <-q.wire }()
+	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {
+		s.wire <- struct{}{}
+		defer func() { <-s.wire }()
 		x.run(ctx)
 	})
 	returned = true
@@ -51,7 +51,7 @@ func (h *holding) reenter(ctx context.Context, r request) error {
 
 // reentry is one nested call on its way.
 type reentry struct {
-	h *holding
+	h *ownership
 	request
 
 	told entry // with the wire
@@ -76,51 +76,51 @@ func (x *reentry) run(ctx context.Context) {
 	if lost := x.settle(g, err); lost != nil {
 		x.h.tellLost(lost)
 	}
-	if x.entered && !x.h.q.c.mute {
+	if x.entered && !x.h.s.c.mute {
 		x.tellReentered()
 	}
 }
 
 func (x *reentry) tellReentered() {
-	c, e := x.h.q.c, Event{
-		Ctx: x.ctx, Name: x.h.q.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
+	c, e := x.h.s.c, Event{
+		Ctx: x.ctx, Name: x.h.s.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
 	}
 	x.h.inform(func() { c.reentered(e) })
 }
 
 // settle enters the hold, or says why not. It returns the loss that it has found, to be told.
 func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
-	h, q := x.h, x.h.q
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	o, s := x.h, x.h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !x.told.sent.IsZero() {
-		h.lease.asked(x.lease, x.holdKind)
+		o.lease.asked(x.lease, x.holdKind)
 	}
 	switch {
 	case x.gone && x.told.sent.IsZero():
 		err = errInterrupted // and Redis was told nothing
-	case h.state != live:
-		err = errGone
-		if errors.Is(h.err, ErrLost) {
-			err = h.err
+	case o.state != live:
+		err = errOwnershipEnded
+		if errors.Is(o.err, ErrLost) {
+			err = o.err
 			if !x.told.sent.IsZero() && g.Verdict != lua.NotHeld {
 				// The lease was extended for nobody, or may have been: a
 				// command without an answer may have run, or may still.
-				h.lease.cleanUp(h.lease.expiry())
+				o.lease.cleanUp(o.lease.expiry())
 			}
 		}
 	case err != nil:
-		h.lease.orphan = true
-		q.settleCount(h)
+		o.lease.extendedForNobody = true
+		s.repairCount(o)
 	case x.gone:
 		err = errInterrupted
-		h.lease.orphan = true
-		q.settleCount(h)
-	case !h.push(x.holdKind, watchdog.Validity(x.told.sent, x.told.lease)):
+		o.lease.extendedForNobody = true
+		s.repairCount(o)
+	case !o.push(x.holdKind, watchdog.Validity(x.told.sent, x.told.lease)):
 		// Who is told that it holds the lock must not hear of the loss only then.
-		h.lease.orphan = true
-		h.lease.by = x.ctx
-		lost = h.endLost(LeaseEnded)
+		o.lease.extendedForNobody = true
+		o.lease.by = x.ctx
+		lost = o.endLost(LeaseEnded)
 		err = lost
 	default:
 		x.entered = true
@@ -131,32 +131,32 @@ func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
 
 // leave is for a call that does not wait for its answer any more, and says with what it ends.
 func (x *reentry) leave(ctx context.Context, why error) error {
-	h, q := x.h, x.h.q
+	o, s := x.h, x.h.s
 	closed := false
 	defer func() {
 		if closed {
-			h.tellClosed()
+			o.tellClosed()
 		}
 	}()
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	x.gone = true
 	switch {
-	case x.entered && errors.Is(h.err, ErrLost):
-		q.forgetLost(h, x.holdKind) // the caller has no hold to release
-		return h.err
-	case x.entered && h.state == live && why == errNoAnswer:
+	case x.entered && errors.Is(o.err, ErrLost):
+		s.forgetLoss(o, x.holdKind) // the caller has no hold to release
+		return o.err
+	case x.entered && o.state == live && why == errNoAnswer:
 		return nil // at this very moment
 	case x.entered:
-		closed = q.giveBack(context.WithoutCancel(ctx), h, x.holdKind, why)
+		closed = s.giveBack(context.WithoutCancel(ctx), o, x.holdKind, why)
 	}
 	return why
 }
 
 // extension is by how much a re-entry with that lease may extend the lock: not at
 // all once WithMaxHold has ended renewal, of which it would be a kind.
-func (h *holding) extension(lease time.Duration) time.Duration {
-	if limit := h.q.c.cfg.maxHold; limit > 0 && time.Since(h.since) >= limit {
+func (o *ownership) extension(lease time.Duration) time.Duration {
+	if limit := o.s.c.cfg.maxHold; limit > 0 && time.Since(o.since) >= limit {
 		return 0
 	}
 	return lease
@@ -173,35 +173,35 @@ type entry struct {
 // same goroutine may have entered by another call already, and would be counted twice. The
 // caller has the wire, so that h.count cannot rise until the answer.
 func (x *reentry) tell(ctx context.Context) (g lua.Granted, err error) {
-	h, q := x.h, x.h.q
-	if err := q.align(ctx, h); err != nil {
-		if errors.Is(err, errMoot) {
+	o, s := x.h, x.h.s
+	if err := s.syncFieldNow(ctx, o); err != nil {
+		if errors.Is(err, errSuperseded) {
 			err = nil // the caller finds the holding at its end
 		}
 		return g, err
 	}
-	send := q.send
+	send := s.sendRepeated
 	if x.quick > 0 {
-		send = q.sendUnrepeated
+		send = s.sendUnrepeated
 	}
-	g, _, err = send(func(o lua.Order) (lua.Granted, error) {
-		q.mu.Lock()
-		if h.state != live || x.gone {
-			q.mu.Unlock()
-			return lua.Granted{}, errMoot
+	g, _, err = send(func(order lua.Order) (lua.Granted, error) {
+		s.mu.Lock()
+		if o.state != live || x.gone {
+			s.mu.Unlock()
+			return lua.Granted{}, errSuperseded
 		}
-		h.lease.tenant, h.lease.nested = h, true
-		h.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
-		x.told = entry{count: h.count + 1, lease: h.extension(x.lease), sent: time.Now()}
-		q.mu.Unlock()
-		return lua.Count{Owner: h.owner, Count: x.told.count, Lease: x.told.lease, Order: o}.Run(ctx, q.c.commands, &q.keys)
+		o.lease.countOf, o.lease.nested = o, true
+		o.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
+		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
+		s.mu.Unlock()
+		return lua.Count{Owner: o.owner, Count: x.told.count, Lease: x.told.lease, Order: order}.Run(ctx, s.c.commands, &s.keys)
 	})
 	switch {
 	case lua.ForeignKey(err):
-		q.lose(h.lease, Overridden)
-		return g, q.c.foreign(ctx, q.name, q.keys.Lock, err)
+		s.lose(o.lease, Overridden)
+		return g, s.c.foreign(ctx, s.name, s.keys.Lock, err)
 	case err == nil && g.Verdict == lua.NotHeld:
-		q.lose(h.lease, Overridden)
+		s.lose(o.lease, Overridden)
 	}
 	return g, err
 }

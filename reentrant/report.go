@@ -22,7 +22,7 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 	var info Info
 	fencing := true
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
-		_ = l.alignField(ctx) // then the holder is told as Redis has it
+		_ = l.syncFieldFirst(ctx) // then the holder is told as Redis has it
 		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		if what, _ := denialOf(err); what == keyDenied && fencing {
 			fencing = false // who uses no fencing may have no right to the counter
@@ -45,14 +45,14 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 
 // waitersHere are the calls of this Client that wait.
 func (l *Lock) waitersHere() (all []Waiter) {
-	q := l.c.findQueue(l)
-	if q == nil {
+	s := l.c.findState(l)
+	if s == nil {
 		return nil
 	}
-	defer q.leave()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for w := q.waiters.first; w != nil; w = w.next {
+	defer s.dropUser()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := s.waiters.first; w != nil; w = w.next {
 		p, _ := partyOf(w.owner)
 		p.Here = true
 		all = append(all, Waiter{Party: p, Since: w.began})

@@ -11,52 +11,52 @@ import (
 
 // unlock takes one hold of the owner away: that of the handle, or if that is nil the last
 // one that nobody has as a value. With after above 0 nobody is to have the lock for so long (linger.go).
-func (q *queue) unlock(ctx context.Context, id identity, handle *handle, after time.Duration) error {
+func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, after time.Duration) error {
 	owner := id.owner
-	q.mu.Lock()
-	h := q.holder
+	s.mu.Lock()
+	o := s.holder
 	if handle != nil {
 		if handle.released {
-			q.mu.Unlock()
-			return &NotHeldError{Name: q.name, Owner: owner}
+			s.mu.Unlock()
+			return &NotHeldError{Name: s.name, Owner: owner}
 		}
 		handle.released = true
-		h = handle.h
+		o = handle.h
 	}
 	switch {
-	case h == nil, h.owner != owner, h.state == releasing,
-		handle == nil && (id.lost != nil || id.tenure != nil && id.tenure != h):
-		defer q.mu.Unlock()
-		return q.takeLost(id)
-	case h.state == ended:
-		defer q.mu.Unlock()
-		if h.err == ErrReleased {
-			return &NotHeldError{Name: q.name, Owner: owner}
+	case o == nil, o.owner != owner, o.state == releasing,
+		handle == nil && (id.lost != nil || id.ownership != nil && id.ownership != o):
+		defer s.mu.Unlock()
+		return s.takeLoss(id)
+	case o.state == ended:
+		defer s.mu.Unlock()
+		if o.err == ErrReleased {
+			return &NotHeldError{Name: s.name, Owner: owner}
 		}
-		q.forgetLost(h, handle.kind)
+		s.forgetLoss(o, handle.kind)
 		if handle.member {
-			return h.err // the MultiLock's own error tells of it
+			return o.err // the MultiLock's own error tells of it
 		}
-		return told(h.err)
+		return told(o.err)
 	}
-	now, until := time.Now(), h.lease.validUntil()
+	now, until := time.Now(), o.lease.validUntil()
 	if watchdog.Left(until, now) <= 0 {
 		// Lost, and the watchdog has not come to it yet: the process was stopped.
-		h.lease.by = ctx
-		lost := h.endLost(LeaseEnded)
+		o.lease.by = ctx
+		lost := o.endLost(LeaseEnded)
 		if handle == nil {
-			_ = q.takeLost(id)
+			_ = s.takeLoss(id)
 		} else {
-			q.forgetLost(h, handle.kind)
+			s.forgetLoss(o, handle.kind)
 		}
-		q.mu.Unlock()
-		h.tellLost(lost)
+		s.mu.Unlock()
+		o.tellLost(lost)
 		return lost
 	}
 	if after > 0 {
-		if err := h.leaveToNobody(after); err != nil {
+		if err := o.leaveToNobody(after); err != nil {
 			handle.released = false
-			q.mu.Unlock()
+			s.mu.Unlock()
 			return err
 		}
 	}
@@ -64,44 +64,44 @@ func (q *queue) unlock(ctx context.Context, id identity, handle *handle, after t
 	if handle != nil {
 		kind = handle.kind
 		handle.cancel(ErrReleased)
-		h.detach(handle)
-	} else if kind, found = toUnlock(h.holds); !found {
-		q.mu.Unlock()
-		return &NotHeldError{Name: q.name, Owner: owner, ByHold: true}
+		o.detach(handle)
+	} else if kind, found = toUnlock(o.holds); !found {
+		s.mu.Unlock()
+		return &NotHeldError{Name: s.name, Owner: owner, ByHold: true}
 	}
-	if h.count == 1 {
-		if q.passOn(h, now, until) {
-			q.mu.Unlock()
+	if o.count == 1 {
+		if s.handOffUnasked(o, now, until) {
+			s.mu.Unlock()
 			return nil
 		}
 	}
-	h.pop(kind, ErrReleased)
-	last := h.state == releasing
+	o.pop(kind, ErrReleased)
+	last := o.state == releasing
 	if last {
-		h.lease.by = ctx
+		o.lease.by = ctx
 	}
-	expires := h.lease.expiry()
+	expires := o.lease.expiry()
 	// Hold.Release has no share in the queue but its holding's. Another release may
 	// end that before the command of this one begins, and the queue would go with it.
-	q.keep()
-	q.mu.Unlock()
-	defer q.leave()
+	s.addUser()
+	s.mu.Unlock()
+	defer s.dropUser()
 
 	var limit <-chan time.Time
 	if handle == nil || !handle.member {
-		waiting, timer := q.c.releaseWait(ctx)
+		waiting, timer := s.c.releaseWait(ctx)
 		if timer != nil {
-			defer q.c.giveTimer(timer)
+			defer s.c.giveTimer(timer)
 			limit = timer.C
 		}
 		ctx = waiting
 	}
 	var err error
-	interrupted := q.call(ctx, limit, nil, func(ctx context.Context) {
+	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {
 		if last {
-			err = q.settleRelease(ctx, h)
+			err = s.release(ctx, o)
 		} else {
-			err = q.tellCount(ctx, h)
+			err = s.sendCount(ctx, o)
 		}
 	})
 	switch {
@@ -109,17 +109,17 @@ func (q *queue) unlock(ctx context.Context, id identity, handle *handle, after t
 		return err
 	case errors.Is(interrupted, ErrClosed):
 		if last { // otherwise it is for Close, or for the call that releases the last hold
-			q.mu.Lock()
-			h.end(ErrClosed)
-			q.mu.Unlock()
-			h.tellClosed()
+			s.mu.Lock()
+			o.end(ErrClosed)
+			s.mu.Unlock()
+			o.tellClosed()
 		}
 		return ErrClosed
 	}
-	if lost := q.lossOf(h); !last && lost != nil {
+	if lost := s.lossOf(o); !last && lost != nil {
 		return lost
 	}
-	unconfirmed := &UnconfirmedError{Name: q.name, Owner: owner, Err: interrupted}
+	unconfirmed := &UnconfirmedError{Name: s.name, Owner: owner, Err: interrupted}
 	if errors.Is(interrupted, errInterrupted) {
 		unconfirmed.Err = context.DeadlineExceeded
 		if ctx.Err() != nil {
@@ -134,64 +134,64 @@ func (q *queue) unlock(ctx context.Context, id identity, handle *handle, after t
 
 // tellCount brings the hold count in Redis in line after the release of an inner
 // hold. The count told is the one of the moment it is sent.
-func (q *queue) tellCount(ctx context.Context, h *holding) error {
-	q.wire <- struct{}{}
-	defer func() { <-q.wire }()
+func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
+	s.wire <- struct{}{}
+	defer func() { <-s.wire }()
 	returned := false
 	defer func() {
 		if !returned {
-			_ = q.countUntold(h, errAborted)
+			_ = s.countUnconfirmed(o, errAborted)
 		}
 	}()
-	if err := q.align(ctx, h); err != nil {
+	if err := s.syncFieldNow(ctx, o); err != nil {
 		returned = true
-		if errors.Is(err, errMoot) {
-			return q.lossOf(h)
+		if errors.Is(err, errSuperseded) {
+			return s.lossOf(o)
 		}
-		return q.countUntold(h, err)
+		return s.countUnconfirmed(o, err)
 	}
-	g, _, err := q.send(func(o lua.Order) (lua.Granted, error) {
-		q.mu.Lock()
-		count, gone := h.count, h.state != live
+	g, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
+		s.mu.Lock()
+		count, gone := o.count, o.state != live
 		if !gone {
-			h.lease.tenant, h.lease.nested = h, true
+			o.lease.countOf, o.lease.nested = o, true
 		}
-		q.mu.Unlock()
+		s.mu.Unlock()
 		if gone {
-			return lua.Granted{}, errMoot
+			return lua.Granted{}, errSuperseded
 		}
-		return lua.Count{Owner: h.owner, Count: count, Order: o}.Run(ctx, q.c.commands, &q.keys)
+		return lua.Count{Owner: o.owner, Count: count, Order: order}.Run(ctx, s.c.commands, &s.keys)
 	})
 	returned = true
 	switch {
 	case lua.ForeignKey(err), err == nil && g.Verdict == lua.NotHeld:
-		q.lose(h.lease, Overridden)
-		return q.lossOf(h)
+		s.lose(o.lease, Overridden)
+		return s.lossOf(o)
 	case err != nil:
-		return q.countUntold(h, err)
+		return s.countUnconfirmed(o, err)
 	case g.Verdict == lua.Done:
 		return nil
 	}
-	return q.lossOf(h) // it has ended, perhaps between two tries
+	return s.lossOf(o) // it has ended, perhaps between two tries
 }
 
 // lossOf is what the release of an inner hold says after its holding has ended: anything
 // but a loss is for whatever ended it to tell.
-func (q *queue) lossOf(h *holding) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if errors.Is(h.err, ErrLost) {
-		return h.err
+func (s *lockState) lossOf(o *ownership) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(o.err, ErrLost) {
+		return o.err
 	}
 	return nil
 }
 
 // countUntold leaves a hold count in Redis too high, unless the lock is lost altogether. The next
 // command of this owner puts it right, and its release frees the lock whatever the count.
-func (q *queue) countUntold(h *holding, err error) error {
-	if lost := q.lossOf(h); lost != nil {
+func (s *lockState) countUnconfirmed(o *ownership, err error) error {
+	if lost := s.lossOf(o); lost != nil {
 		return lost
 	}
-	q.settleCount(h)
-	return &UnconfirmedError{Name: q.name, Owner: h.owner, Err: err}
+	s.repairCount(o)
+	return &UnconfirmedError{Name: s.name, Owner: o.owner, Err: err}
 }

@@ -11,146 +11,146 @@ import (
 // arrival is what a waiter found when it joined the queue. What changes after that it is poked for.
 type arrival struct {
 	leads bool
-	ahead *holding // the holder, nil if no owner of this Client holds the lock
-	busy  bool     // this Client itself knows that the lock is not to be had now
+	ahead *ownership // the holder, nil if no owner of this Client holds the lock
+	busy  bool       // this Client itself knows that the lock is not to be had now
 }
 
 // await takes a waiter through the queue. It returns nil and no error when the
 // waiter's owner has got the lock by another call and is to re-enter.
-func (q *queue) await(ctx context.Context, w *waiter, at arrival) (*holding, error) {
-	q.c.counters.waiting.Add(1)
+func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownership, error) {
+	s.c.counters.waiting.Add(1)
 	limit, stop := w.limit()
-	v := &vigil{q: q, w: w, ctx: ctx, limit: limit, why: q.c.inquire(&w.request, q.keys.Lock)}
+	a := &acquisition{s: s, w: w, ctx: ctx, limit: limit, why: s.c.inquire(&w.request, s.keys.Lock)}
 	defer func() { // one, or the compiler keeps a list of them
-		v.why.stop()
+		a.why.stop()
 		stop()
-		q.c.counters.waiting.Add(-1)
+		s.c.counters.waiting.Add(-1)
 	}()
 	if at.leads {
-		return v.lead()
+		return a.lead()
 	}
-	v.answered = at.busy
+	a.answered = at.busy
 	if at.ahead != nil {
-		v.last.Holder = at.ahead.owner
+		a.lastAnswer.Holder = at.ahead.owner
 	}
-	v.tellWaiting()
+	a.tellWaiting()
 	for {
 		select {
-		case <-w.poked:
+		case <-w.notified:
 		case <-ctx.Done():
-			v.askQueue()
-			return v.ctxEnded()
+			a.askQueue()
+			return a.ctxEnded()
 		case <-limit:
-			v.askQueue()
-			return v.interrupted()
+			a.askQueue()
+			return a.interrupted()
 		}
-		if h, over, err := v.settled(); over {
-			return h, err
+		if o, over, err := a.settled(); over {
+			return o, err
 		}
-		if q.c.isClosing() { // of which it is told by a poke: one channel less to wait for
-			return v.giveUp(ErrClosed)
+		if s.c.isClosing() { // of which it is told by a poke: one channel less to wait for
+			return a.giveUp(ErrClosed)
 		}
-		if v.askQueue() {
-			return v.lead()
+		if a.askQueue() {
+			return a.lead()
 		}
 	}
 }
 
 // askQueue learns from the attempts of those who led meanwhile whether Redis answers,
 // and whether the waiter leads now.
-func (v *vigil) askQueue() (leads bool) {
-	v.q.mu.Lock()
-	defer v.q.mu.Unlock()
-	v.answered = v.answered || v.q.answers != v.w.answers
-	return v.w.state == leading
+func (a *acquisition) askQueue() (leads bool) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	a.answered = a.answered || a.s.answers != a.w.answers
+	return a.w.state == leading
 }
 
 // vigil is the wait of one call at the head of its queue. It belongs to the
 // calling goroutine.
-type vigil struct {
-	q     *queue
+type acquisition struct {
+	s     *lockState
 	w     *waiter
 	ctx   context.Context
 	limit <-chan time.Time
 	why   *inquiry
 
-	last     lua.Granted // Redis' last answer
-	answered bool        // whether there was one
-	told     bool        // the Waiting event was sent
-	late     bool        // ctx's deadline ended the wait, and the lock was busy then
+	lastAnswer     lua.Granted // Redis' last answer
+	answered       bool        // whether there was one
+	toldWaiting    bool        // the Waiting event was sent
+	busyAtDeadline bool        // ctx's deadline ended the wait, and the lock was busy then
 
 	failures    int       // attempts in a row that Redis did not answer or could not serve
 	failingFrom time.Time // the first of them
 	failure     error     // the last of them
 
-	poll time.Duration // until the next attempt without a wake-up
-	owed time.Time     // when the attempts that messages called for are paid for
+	pollEvery time.Duration // until the next attempt without a wake-up
+	paidUntil time.Time     // when the attempts that messages called for are paid for
 }
 
 // lead tries until the lock is granted or the wait is over. Between attempts it
 // waits for the first of: a wake-up, the end of the holder's lease, the poll.
-func (v *vigil) lead() (*holding, error) {
-	q, w := v.q, v.w
+func (a *acquisition) lead() (*ownership, error) {
+	s, w := a.s, a.w
 	for {
-		var a attempt
-		err := q.call(v.ctx, v.limit, q.c.closing, func(ctx context.Context) { a = q.attempt(ctx, w) })
+		var got attempt
+		err := s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) })
 		switch {
 		case errors.Is(err, ErrClosed):
-			return v.giveUp(ErrClosed)
+			return a.giveUp(ErrClosed)
 		case errors.Is(err, errAborted):
-			return v.giveUp(err)
+			return a.giveUp(err)
 		case err != nil:
-			return v.interrupted()
-		case a.hold != nil:
-			return a.hold, nil
-		case a.overtaken:
-			h, _, err := v.settled()
-			return h, err
-		case a.err != nil:
-			if err := v.failed(a.err); err != nil {
+			return a.interrupted()
+		case got.hold != nil:
+			return got.hold, nil
+		case got.overtaken:
+			o, _, err := a.settled()
+			return o, err
+		case got.err != nil:
+			if err := a.failed(got.err); err != nil {
 				if !w.single() { // which gives up sooner than a wait
-					q.refuse(w, v.failingFrom, v.answered, err)
+					s.endWaits(w, a.failingFrom, a.answered, err)
 				}
-				return v.giveUp(err)
+				return a.giveUp(err)
 			}
 		default:
-			v.busy(a.answer)
+			a.busy(got.answer)
 		}
-		if w.single() && a.err == nil {
-			return v.giveUp(nil)
+		if w.single() && got.err == nil {
+			return a.giveUp(nil)
 		}
-		if h, over, err := v.pause(a); over {
-			return h, err
+		if o, over, err := a.pause(got); over {
+			return o, err
 		}
 	}
 }
 
 // settled reports whether the waiter's fate was decided by somebody else: by a
 // hand-off, or by another call of the same owner.
-func (v *vigil) settled() (h *holding, over bool, err error) {
-	v.q.mu.Lock()
-	defer v.q.mu.Unlock()
-	switch v.w.state {
+func (a *acquisition) settled() (o *ownership, over bool, err error) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	switch a.w.state {
 	case granted, rejoined:
-		return v.w.hold, true, nil
+		return a.w.hold, true, nil
 	case refused:
-		return nil, true, v.notAcquired(v.w.refusal)
+		return nil, true, a.notAcquired(a.w.refusal)
 	default:
 		return nil, false, nil
 	}
 }
 
 // busy notes that the lock is somebody else's.
-func (v *vigil) busy(answer lua.Granted) {
-	v.last, v.answered, v.failures, v.failure = answer, true, 0, nil
-	if v.w.single() {
+func (a *acquisition) busy(answer lua.Granted) {
+	a.lastAnswer, a.answered, a.failures, a.failure = answer, true, 0, nil
+	if a.w.single() {
 		return // one attempt, no wait
 	}
-	v.tellWaiting()
-	v.q.mu.Lock()
-	v.q.listen()
-	v.q.overhear(answer)
-	v.q.mu.Unlock()
+	a.tellWaiting()
+	a.s.mu.Lock()
+	a.s.listen()
+	a.s.listenForRedisson(answer)
+	a.s.mu.Unlock()
 }
 
 // failed notes an attempt without an answer, and returns an error if that is the
@@ -158,26 +158,26 @@ func (v *vigil) busy(answer lua.Granted) {
 // attempts, but not at once: go-redis refuses to dial for up to a second after Redis is back,
 // and four attempts are over in a tenth of that. A waiter that knows the lock to be busy bears
 // an outage of one lease, by when whoever held the lock has lost it.
-func (v *vigil) failed(err error) error {
-	v.failure = err
-	if v.failures++; v.failures == 1 {
-		v.failingFrom = v.outageFrom()
+func (a *acquisition) failed(err error) error {
+	a.failure = err
+	if a.failures++; a.failures == 1 {
+		a.failingFrom = a.outageFrom()
 	}
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
 	}
-	failing, atLeast := time.Since(v.failingFrom), retryWithin
+	failing, atLeast := time.Since(a.failingFrom), retryWithin
 	if errors.Is(err, errTooLate) {
 		atLeast = 0 // Redis is there, and no better for being asked again
 	}
-	switch many := v.failures > maxRetries; {
-	case v.w.quick > 0:
+	switch many := a.failures > maxRetries; {
+	case a.w.quick > 0:
 		return err
-	case v.w.single(): // repeated as any other command
-		if many || time.Since(v.w.began) > retryWithin {
+	case a.w.single(): // repeated as any other command
+		if many || time.Since(a.w.began) > retryWithin {
 			return err
 		}
-	case !v.answered && many && failing > atLeast, failing > max(atLeast, v.q.c.cfg.lease):
+	case !a.answered && many && failing > atLeast, failing > max(atLeast, a.s.c.cfg.lease):
 		return err
 	}
 	return nil
@@ -185,10 +185,10 @@ func (v *vigil) failed(err error) error {
 
 // outageFrom is since when the wait has borne the outage that begins with this failure, or goes on
 // after those who led before.
-func (v *vigil) outageFrom() time.Time {
-	v.q.mu.Lock()
-	defer v.q.mu.Unlock()
-	if from := v.w.failing; !from.IsZero() && v.q.answers == v.w.answers {
+func (a *acquisition) outageFrom() time.Time {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	if from := a.w.failing; !from.IsZero() && a.s.answers == a.w.answers {
 		return from
 	}
 	return time.Now()
@@ -196,28 +196,28 @@ func (v *vigil) outageFrom() time.Time {
 
 // interrupted ends a wait during an attempt. The attempt goes on by itself and
 // gives back what it is granted.
-func (v *vigil) interrupted() (*holding, error) {
+func (a *acquisition) interrupted() (*ownership, error) {
 	switch {
-	case v.ctx.Err() != nil:
-		return v.ctxEnded()
-	case v.q.c.isClosing():
-		return v.giveUp(ErrClosed)
-	case v.saysBusy():
-		return v.giveUp(nil)
-	case v.failure != nil:
-		return v.giveUp(v.failure)
+	case a.ctx.Err() != nil:
+		return a.ctxEnded()
+	case a.s.c.isClosing():
+		return a.giveUp(ErrClosed)
+	case a.saysBusy():
+		return a.giveUp(nil)
+	case a.failure != nil:
+		return a.giveUp(a.failure)
 	default:
-		return v.giveUp(v.why.noAnswer())
+		return a.giveUp(a.why.noAnswer())
 	}
 }
 
-func (v *vigil) tellWaiting() {
-	if !v.told {
-		v.told = true
-		if v.q.c.events.Waiting == nil && v.q.c.logger == nil {
+func (a *acquisition) tellWaiting() {
+	if !a.toldWaiting {
+		a.toldWaiting = true
+		if a.s.c.events.Waiting == nil && a.s.c.logger == nil {
 			return // most calls: the holder's name is looked up for nobody
 		}
-		holder := v.last.Holder
-		v.q.c.waiting(Event{Ctx: v.w.ctx, Name: v.q.name, Owner: v.w.owner, Holder: holder, HolderName: v.q.c.nameOf(holder)})
+		holder := a.lastAnswer.Holder
+		a.s.c.waiting(Event{Ctx: a.w.ctx, Name: a.s.name, Owner: a.w.owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})
 	}
 }

@@ -11,19 +11,19 @@ type waiter struct {
 	request
 	answers int // queue.answers at the beginning
 
-	poked chan struct{} // capacity 1: look at your state
-	gone  chan struct{} // closed when the call has left without the lock; made when it leads
+	notified chan struct{} // capacity 1: look at your state
+	gone     chan struct{} // closed when the call has left without the lock; made when it leads
 
 	// All guarded by queue.mu.
-	state      waiterState
-	hold       *holding  // when granted
-	refusal    error     // when refused
-	failing    time.Time // since when Redis has failed those who led before it, and answered none; zero: not known
-	doubt      bool      // a command that would make it the holder was sent and not answered
-	from       *holding  // who has handed the lock over to it
-	prev, next *waiter   // in the queue
+	state          waiterState
+	hold           *ownership // when granted
+	refusal        error      // when refused
+	failing        time.Time  // since when Redis has failed those who led before it, and answered none; zero: not known
+	unknownOutcome bool       // a command that would make it the holder was sent and not answered
+	handedBy       *ownership // who has handed the lock over to it
+	prev, next     *waiter    // in the queue
 
-	told bool // its hand-over was told; for its call only
+	handOffTold bool // its hand-over was told; for its call only
 }
 
 // newWaiter reuses the waiters of hand-offs. Those of one Client only: a channel made
@@ -32,20 +32,20 @@ func (c *Client) newWaiter() *waiter {
 	if w, spare := c.spare.Get().(*waiter); spare {
 		return w
 	}
-	return &waiter{poked: make(chan struct{}, 1)}
+	return &waiter{notified: make(chan struct{}, 1)}
 }
 
 // recycle is for the call whose waiter it was. Only a waiter that was handed the
 // lock, and has never led, is known to nobody else.
 func (c *Client) recycle(w *waiter) {
-	if w.from == nil || w.gone != nil {
+	if w.handedBy == nil || w.gone != nil {
 		return
 	}
 	select {
-	case <-w.poked:
+	case <-w.notified:
 	default:
 	}
-	*w = waiter{poked: w.poked}
+	*w = waiter{notified: w.notified}
 	c.spare.Put(w)
 }
 
@@ -60,9 +60,9 @@ const (
 	left                        // ended without the lock
 )
 
-func (w *waiter) poke() {
+func (w *waiter) notify() {
 	select {
-	case w.poked <- struct{}{}:
+	case w.notified <- struct{}{}:
 	default:
 	}
 }

@@ -9,12 +9,12 @@ package watchdog
 // nearly all are lost. It is not given up. It is taken when a batch has room left, or when
 // the round trips have become short enough; and it is watched for its end as ever.
 type backlog struct {
-	due   queue // by when the renewal is due
-	aside queue // by the end, the latest first
+	due   timeHeap // by when the renewal is due
+	aside timeHeap // by the end, the latest first
 }
 
 func newBacklog() backlog {
-	return backlog{due: queue{which: byRenewal}, aside: queue{which: byRenewal}}
+	return backlog{due: timeHeap{which: byRenewal}, aside: timeHeap{which: byRenewal}}
 }
 
 func (b *backlog) empty() bool { return b.due.empty() && b.aside.empty() }

@@ -44,7 +44,7 @@ func (w *Watchdog) Aside() int {
 }
 
 // Queue is the heap of watches, for a test of its own.
-type Queue struct{ queue }
+type Queue struct{ timeHeap }
 
 func (q *Queue) Set(x *Watch, at int64)    { q.set(x, instant(at)) }
 func (q *Queue) Remove(x *Watch) bool      { return q.remove(x) }

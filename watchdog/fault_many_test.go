@@ -24,9 +24,9 @@ func TestFault49HundredThousandLocks(t *testing.T) {
 	end`, 0, locks, lease.Milliseconds()/2)
 	rdb := s.Client(t)
 	r := &redis{answer: func(_ int, ctx context.Context, ts []watchdog.Target) []watchdog.Result {
-		tenants := make([]lua.Tenant, len(ts))
+		tenants := make([]lua.FieldOwner, len(ts))
 		for i, x := range ts {
-			tenants[i] = lua.Tenant{Lock: x.Key, Owner: x.Owner}
+			tenants[i] = lua.FieldOwner{Lock: x.Key, Owner: x.Owner}
 		}
 		renewals, err := lua.Renew(ctx, rdb, tenants, lease)
 		res := make([]watchdog.Result, len(ts))

@@ -14,7 +14,7 @@ const (
 // knows where in it each watch is, so that a watch can be moved or taken out
 // without a search, and it allocates only to grow. The instant is kept beside
 // the pointer so that comparing does not touch the watches themselves.
-type queue struct {
+type timeHeap struct {
 	which int // byExpiry or byRenewal
 	s     []entry
 }
@@ -24,13 +24,13 @@ type entry struct {
 	x  *Watch
 }
 
-func (q *queue) empty() bool { return len(q.s) == 0 }
+func (q *timeHeap) empty() bool { return len(q.s) == 0 }
 
 // first returns when the first watch is due. The queue must not be empty.
-func (q *queue) first() instant { return q.s[0].at }
+func (q *timeHeap) first() instant { return q.s[0].at }
 
 // set puts x into the queue, or moves it, to be due at at.
-func (q *queue) set(x *Watch, at instant) {
+func (q *timeHeap) set(x *Watch, at instant) {
 	i := int(x.pos[q.which]) - 1
 	if i < 0 {
 		i = len(q.s)
@@ -47,14 +47,14 @@ func (q *queue) set(x *Watch, at instant) {
 }
 
 // pop takes out the first watch. The queue must not be empty.
-func (q *queue) pop() *Watch {
+func (q *timeHeap) pop() *Watch {
 	x := q.s[0].x
 	q.remove(x)
 	return x
 }
 
 // remove takes x out of the queue and reports whether it was in it.
-func (q *queue) remove(x *Watch) bool {
+func (q *timeHeap) remove(x *Watch) bool {
 	i := int(x.pos[q.which]) - 1
 	if i < 0 {
 		return false
@@ -76,7 +76,7 @@ func (q *queue) remove(x *Watch) bool {
 }
 
 // up stores e at i or above; the slot i is free to overwrite.
-func (q *queue) up(i int, e entry) {
+func (q *timeHeap) up(i int, e entry) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if q.s[parent].at <= e.at {
@@ -89,7 +89,7 @@ func (q *queue) up(i int, e entry) {
 }
 
 // down stores e at i or below; the slot i is free to overwrite.
-func (q *queue) down(i int, e entry) {
+func (q *timeHeap) down(i int, e entry) {
 	for {
 		child := 2*i + 1
 		if child >= len(q.s) {
@@ -107,7 +107,7 @@ func (q *queue) down(i int, e entry) {
 	q.put(i, e)
 }
 
-func (q *queue) put(i int, e entry) {
+func (q *timeHeap) put(i int, e entry) {
 	q.s[i] = e
 	e.x.pos[q.which] = int32(i + 1)
 }

@@ -74,7 +74,7 @@ func (w *Watchdog) help() {
 			w.helpers--
 		}
 		w.signal()
-		w.left()
+		w.leftOpen()
 	}()
 	for {
 		var targets []Target

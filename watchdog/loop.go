@@ -10,7 +10,7 @@ func (w *Watchdog) run() {
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.left()
+		w.leftOpen()
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

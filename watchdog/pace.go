@@ -14,7 +14,7 @@ import (
 // lease. A call that grew and was not back in time halves what the next may have, since a way that
 // is too narrow for it is not made wider by larger ones; each one that is back in time
 // gives one batch back.
-type pace struct {
+type roundTrips struct {
 	trips  [8]time.Duration // how long the last calls took that Redis has answered, in a ring
 	n      int              // how many there have been
 	growth int              // how many batches a call may have at present, 1 to most
@@ -22,7 +22,7 @@ type pace struct {
 }
 
 // returned takes note of a call that has returned.
-func (p *pace) returned(took, limit time.Duration, grown, answered bool) {
+func (p *roundTrips) returned(took, limit time.Duration, grown, answered bool) {
 	if answered {
 		p.trips[p.n%len(p.trips)] = took
 		p.n++
@@ -39,7 +39,7 @@ func (p *pace) returned(took, limit time.Duration, grown, answered bool) {
 // were under way while Redis stood still, at most as many as there are places, do not move it; the
 // shortest would do harm when answers are uneven, as it has calls begin that mostly come too late.
 // It is 0 while nothing is known.
-func (p *pace) trip() time.Duration {
+func (p *roundTrips) trip() time.Duration {
 	n := min(p.n, len(p.trips))
 	if n == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (p *pace) trip() time.Duration {
 
 // batches is how many batches a call may have whose first renewal is that late, when so many
 // watches wait aside.
-func (p *pace) batches(late, grid instant, aside, batch int) int {
+func (p *roundTrips) batches(late, grid instant, aside, batch int) int {
 	wanted := 1 + max(int(2*late/grid), (aside-1)/batch)
 	return min(wanted, p.growth)
 }

@@ -7,7 +7,7 @@ import (
 
 // Target names a lease in Redis: the key, and who must be found to own it. While the
 // lease may be passing from Owner to Heir either will do; Heir is empty otherwise.
-type Target struct{ Key, Owner, Heir string }
+type Target struct{ Key, Owner, Next string }
 
 // Schedule says until when a lease may be trusted and whether it is renewed.
 type Schedule struct {

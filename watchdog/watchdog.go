@@ -31,9 +31,9 @@ type Watchdog struct {
 	ahead time.Duration // by how much the wall clock had outrun the monotonic one at the last scan of expiries, or less if it has fallen since
 
 	mu        sync.Mutex // guards what follows, and every Watch
-	expiries  queue      // all watches, by validUntil
+	expiries  timeHeap   // all watches, by validUntil
 	renewing  backlog    // those that wait for a renewal
-	pace      pace       // of the calls
+	pace      roundTrips // of the calls
 	inflight  []*call    // calls of renew that have not returned
 	replies   []*call    // calls that have returned and are not applied yet
 	helpers   int        // helper goroutines, at most maxHelpers, but for:
@@ -70,9 +70,9 @@ func New(cfg Config) *Watchdog {
 		wake:      make(chan struct{}, 1),
 		done:      make(chan struct{}),
 		gone:      make(chan struct{}),
-		expiries:  queue{which: byExpiry},
+		expiries:  timeHeap{which: byExpiry},
 		renewing:  newBacklog(),
-		pace:      pace{growth: cfg.Growth, most: cfg.Growth},
+		pace:      roundTrips{growth: cfg.Growth, most: cfg.Growth},
 		sleepTill: awake,
 	}
 	// Renewals serve every holder and outlive the ctx of any one of them, so
