@@ -43,7 +43,7 @@ redis.call('HDEL', lock, ARGV[1])
 
 -- All who wait, and not only the first: nobody wakes the next one when Redis frees the
 -- lock. pcall: the lock has been let go of, and nothing may fail any more.
-local _, publish = strangers(channel, ARGV[7], ARGV[8])
+local _, publish = redisson_waiters(channel, ARGV[7], ARGV[8])
 local waiting = redis.pcall('ZRANGE', waiters, 0, 127) -- bounds one script; the rest polls
 if not waiting.err then
   for _, client in ipairs(waiting) do

@@ -44,7 +44,7 @@ if redis.call('EXISTS', lock) == 0 then
   if marked or ARGV[6] ~= 'PUBLISH' then
     wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
   else
-    wake_strangers(KEYS[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8], ARGV[9] == '1')
+    wake_redisson(KEYS[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8], ARGV[9] == '1')
   end
 end
 return forgotten and {1, 1} or 1

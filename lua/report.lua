@@ -9,8 +9,8 @@
 -- ARGV[3] publish  PUBLISH; or SPUBLISH, if the node has it
 -- ARGV[4] counted  1: PUBSUB counts all subscribers
 --
--- Replies {ttl, now, token, strangers, fields, waiting}: ttl in ms, -1 without one, -2 when the
--- lock is free; now in microseconds and token as strings; strangers how many clients of
+-- Replies {ttl, now, token, redisson_waiters, fields, waiting}: ttl in ms, -1 without one, -2 when the
+-- lock is free; now in microseconds and token as strings; redisson_waiters how many clients of
 -- Redisson wait, -1 if that cannot be told; fields a list of owner, count, and waiting one of
 -- client, arrival. At most 16 fields and 128 who wait.
 --
@@ -30,7 +30,7 @@ end
 local ttl = redis.call('PTTL', lock)
 local issued = token and redis.pcall('GET', token)
 local waiting = redis.pcall('ZRANGE', waiters, 0, 127, 'WITHSCORES')
-local theirs = ARGV[4] == '1' and strangers(ARGV[1], ARGV[2], ARGV[3]) or -1
+local theirs = ARGV[4] == '1' and redisson_waiters(ARGV[1], ARGV[2], ARGV[3]) or -1
 local now = redis.call('TIME')
 return {
   ttl,

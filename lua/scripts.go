@@ -12,8 +12,8 @@ import (
 var (
 	//go:embed wake.lua
 	wakeFunction string
-	//go:embed strangers.lua
-	redissonWaitersFunction string
+	//go:embed redisson.lua
+	redissonFunction string
 	//go:embed raise.lua
 	raiseFunction string
 
@@ -42,13 +42,13 @@ var (
 var (
 	acquireScript  = newScript(raiseFunction, acquireSource)
 	countScript    = newScript(countSource)
-	releaseScript  = newScript(redissonWaitersFunction, wakeFunction, releaseSource)
-	transferScript = newScript(raiseFunction, redissonWaitersFunction, transferSource)
+	releaseScript  = newScript(redissonFunction, wakeFunction, releaseSource)
+	transferScript = newScript(raiseFunction, redissonFunction, transferSource)
 	renewScript    = newScript(renewSource)
-	leaveScript    = newScript(redissonWaitersFunction, wakeFunction, leaveSource)
-	forceScript    = newScript(redissonWaitersFunction, wakeFunction, forceSource)
-	lingerScript   = newScript(redissonWaitersFunction, lingerSource)
-	reportScript   = newScript(redissonWaitersFunction, reportSource)
+	leaveScript    = newScript(redissonFunction, wakeFunction, leaveSource)
+	forceScript    = newScript(redissonFunction, wakeFunction, forceSource)
+	lingerScript   = newScript(redissonFunction, lingerSource)
+	reportScript   = newScript(redissonFunction, reportSource)
 	inspectScript  = newScript(inspectSource)
 )
 

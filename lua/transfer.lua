@@ -15,8 +15,8 @@
 -- ARGV[8] publish  as in release
 -- ARGV[9] counted  as in release
 --
--- Replies {1, token, others, strangers} handed over: others is how many clients wait
--- in the registry, strangers how many of Redisson wait, -1 if that cannot be told; {0} `from` did not hold the lock; {-1} stale.
+-- Replies {1, token, others, redisson_waiters} handed over: others is how many clients wait
+-- in the registry, redisson_waiters how many of Redisson wait, -1 if that cannot be told; {0} `from` did not hold the lock; {-1} stale.
 --
 -- Twice: the second run finds `to` as the holder and answers as the first did, with
 -- a higher token. Late: stale once a later command has set the epoch.
@@ -51,5 +51,5 @@ if held[1] then
 end
 local others = redis.pcall('ZCARD', waiters)
 others = type(others) == 'number' and others or 0
-local waiting = ARGV[9] == '1' and strangers(ARGV[6], ARGV[7], ARGV[8]) or -1
+local waiting = ARGV[9] == '1' and redisson_waiters(ARGV[6], ARGV[7], ARGV[8]) or -1
 return {1, issued, others, waiting}

@@ -24,7 +24,7 @@ end
 local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
   local waiting = -1
   if counted then
-    waiting, publish = strangers(channel, listeners, publish)
+    waiting, publish = redisson_waiters(channel, listeners, publish)
     counted = waiting >= 0
   end
   local yields = waiting > 0
@@ -52,13 +52,13 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
   redis.pcall(publish, channel, '-0')
 end
 
--- wake_strangers is wake when nobody is registered. If nobody hears it either there is nobody
+-- wake_redisson is wake when nobody is registered. If nobody hears it either there is nobody
 -- to keep the lock for, and nothing to count. What is published is delivered after the
 -- script, so the turn is kept in time. Only for PUBLISH: with SPUBLISH the node has to be
 -- asked first whether it has that.
-local function wake_strangers(turn, channel, listeners, publish, yield, counted)
+local function wake_redisson(turn, channel, listeners, publish, yield, counted)
   local heard = redis.pcall(publish, channel, '-0')
-  if heard ~= 0 and counted and strangers(channel, listeners, publish) > 0 then
+  if heard ~= 0 and counted and redisson_waiters(channel, listeners, publish) > 0 then
     keep(turn, '*', yield)
   end
 end
