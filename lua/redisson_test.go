@@ -73,7 +73,7 @@ func TestYieldEndsWithTheStrangersRelease(t *testing.T) {
 	})
 }
 
-// Go clients alone are not strangers, whether or not they wait just now.
+// Go clients alone are not Redisson's waiters, whether or not they wait just now.
 func TestNoStrangersAmongGoClients(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
@@ -90,7 +90,7 @@ func TestNoStrangersAmongGoClients(t *testing.T) {
 	})
 }
 
-// The woken client leaves while the lock is kept for strangers: the next one must
+// The woken client leaves while the lock is kept for Redisson's waiters: the next one must
 // hear of it, or it would wait for its poll.
 func TestLeaveDuringYield(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {

@@ -16,7 +16,7 @@ const (
 	Refused          // Redis refused; the error says why
 )
 
-// Tenant says who must be found to hold the lock at Lock: Owner or, while the client is
+// FieldOwner says who must be found to hold the lock at Lock: Owner or, while the client is
 // handing it over, Heir.
 type FieldOwner struct{ Lock, Owner, Next string }
 

@@ -36,7 +36,7 @@
 //
 // # How a call gets the lock
 //
-// In rounds (gather.go, round.go, take.go). A round makes a single attempt on every member in
+// In rounds (acquire.go, round.go, take.go). A round makes a single attempt on every member in
 // parallel, each within the members' limit. When enough are held, or cannot be any more, the rest
 // is given a moment and is then left alone. Attempts that were not answered are undone
 // by the members' Clients, in the background, until Redis confirms it or the lease has
@@ -57,7 +57,7 @@
 //
 // Not all keep to that order. Plain locks can be taken inside each other in another one, Redisson's
 // MultiLock takes its members in the order of arguments, and addresses can be written differently.
-// Such callers and a MultiLock can wait for each other. That ends by the MultiLock's patience (pace.go):
+// Such callers and a MultiLock can wait for each other. That ends by the MultiLock's patience (patience.go):
 // it gives back what it has after 50 ms to 100 ms, and keeps its place in the queue of the member that
 // it waits for. If the grant comes long after that, the member was merely in use: the call was too
 // hasty, and has to wait for the members before it again. For that it has as much patience as the whole
@@ -86,16 +86,16 @@
 // Between rounds without a busy member (too many failed, or are in quarantine) nothing
 // is held, and the pause is random.
 //
-// # A hold and its keeper
+// # A hold and its monitor
 //
 // Every hold, nested ones too, has its own holds on the members, which their Clients'
-// watchdogs renew, and one goroutine, its keeper (keeper.go, upkeep.go). A hold is held, then
+// watchdogs renew, and one goroutine, its monitor (monitor.go, maintain.go). A hold is held, then
 // released or lost:
 //
-//	held ──> released     Release: the keeper ends, then all members are released
-//	  └────> lost         too few members count: the keeper frees the rest
+//	held ──> released     Release: the monitor ends, then all members are released
+//	  └────> lost         too few members count: the monitor frees the rest
 //
-// The keeper learns from the members' contexts that one is lost, and has a timer for
+// The monitor learns from the members' contexts that one is lost, and has a timer for
 // ValidUntil. In a quorum, three times in a lease, it also asks the servers who they
 // are and takes again what is missing. Servers may answer
 //
@@ -106,7 +106,7 @@
 //
 // # Goroutines and mutexes
 //
-// The keeper is ended and waited for by Release, or ends after a loss when it has freed
+// The monitor is ended and waited for by Release, or ends after a loss when it has freed
 // the rest, in 5 s at the most. Attempts, proofs and releases run on goroutines of
 // their own, one a member, which end with their ctx; whoever starts them waits for them.
 //

@@ -58,7 +58,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	h.mu.Lock()
 	h.fixed = latest(h.fixed, h.l.leased(h.holds))
 	h.mu.Unlock()
-	h.notify() // the keeper, which waits for the end as it was
+	h.notify() // the monitor, which waits for the end as it was
 	if confirmed < h.l.need {
 		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(grips), Members: members}
 	}

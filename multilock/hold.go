@@ -24,7 +24,7 @@ type Hold struct {
 
 	lost    chan struct{} // closed when the hold is lost
 	stop    chan struct{} // closed when the release begins
-	done    chan struct{} // closed when the keeper has ended
+	done    chan struct{} // closed when the monitor has ended
 	changed chan struct{} // capacity 1: a member's hold has ended
 
 	mu       sync.Mutex
@@ -40,8 +40,8 @@ type Hold struct {
 
 // holdState is where a hold is on its way:
 //
-//	held ──> released     Release: the keeper ends, then all members are released
-//	  └────> lost         too few members can be trusted: the keeper frees the rest
+//	held ──> released     Release: the monitor ends, then all members are released
+//	  └────> lost         too few members can be trusted: the monitor frees the rest
 type holdState int
 
 const (
@@ -63,7 +63,7 @@ const (
 // outermost, which would keep it in memory.
 type tenure struct{ _ byte }
 
-// newHold makes a hold of what was gathered and starts its keeper. It returns nil if
+// newHold makes a hold of what was gathered and starts its monitor. It returns nil if
 // there is no time left to hold it for.
 func (a *acquisition) newHold(owner string) *Hold {
 	l, ctx := a.l, a.user
@@ -126,7 +126,7 @@ func (h *Hold) ValidUntil() time.Time {
 		if until := h.l.trusted(h.holds); !until.IsZero() {
 			h.last = until
 		} else if now := time.Now(); now.Before(h.last) {
-			h.last = now // lost, and the keeper has not come to it yet
+			h.last = now // lost, and the monitor has not come to it yet
 		}
 	}
 	return h.last
@@ -185,7 +185,7 @@ func (h *Hold) Members() []MemberState {
 // String names the lock and the owner.
 func (h *Hold) String() string { return fmt.Sprintf("%s held by %s", h.l.name, h.owner) }
 
-// watch has the keeper look at the hold when a member's hold ends.
+// watch has the monitor look at the hold when a member's hold ends.
 func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.notify) }
 
 func (h *Hold) notify() {
@@ -202,7 +202,7 @@ func (h *Hold) over() bool {
 	return h.released
 }
 
-// loss returns the error of a hold that is lost, also when the keeper does not know it
+// loss returns the error of a hold that is lost, also when the monitor does not know it
 // yet, and nil for no hold.
 func (h *Hold) loss() error {
 	if h == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A server that says who it is may be restarted before its answer arrives. So a quorum
-// trusts it from before the question was sent, at the grant and at each upkeep.
+// trusts it from before the question was sent, at the grant and at each maintenance.
 func TestMutantTrustCountsFromTheQuestion(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		const slow = lease / 20 // within the members' limit

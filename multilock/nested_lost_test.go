@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// An owner that has lost the lock, which its keeper has found, hears so from nested calls until it has
+// An owner that has lost the lock, which its monitor has found, hears so from nested calls until it has
 // released as often as it had locked, though somebody else has had it in between. Then, and after a fixed lease
 // that nobody released, it may take it again.
 func TestNestedLockAfterAKnownLoss(t *testing.T) {

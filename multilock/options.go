@@ -24,7 +24,7 @@ type config struct {
 	lease   time.Duration // the longest of the members' Clients
 	longest time.Duration // lease that any client may have on a member
 	prove   bool          // servers have to show that they cannot have forgotten a lock
-	tick    time.Duration // between two rounds of upkeep
+	tick    time.Duration // between two rounds of maintenance
 }
 
 // WithMemberLimit limits how long one member may take for each answer in an attempt: to

@@ -204,7 +204,7 @@ func TestOwnershipOfAMissingMemberLater(t *testing.T) {
 			ctx := context.WithoutCancel(hold.Context())
 			v.s[2].refuse("")
 			missing := f[2].NewLock(name)
-			elsewhere(func() { must(t, missing.Lock(ctx)) }) // before the keeper takes it
+			elsewhere(func() { must(t, missing.Lock(ctx)) }) // before the monitor takes it
 			if end == "lost" {
 				v.s[0].FlushAll()
 				v.s[1].FlushAll()
@@ -227,7 +227,7 @@ func TestOwnershipOfAMissingMemberLater(t *testing.T) {
 	}
 }
 
-// A member that a quorum does without is the covering owner's all the same: the keeper and a nested
+// A member that a quorum does without is the covering owner's all the same: the monitor and a nested
 // call do not keep each other out.
 func TestOwnershipOfAMissingMember(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
@@ -238,7 +238,7 @@ func TestOwnershipOfAMissingMember(t *testing.T) {
 			v.s[2].refuse("")
 			missing := f[2].NewLock(name)
 			elsewhere(func() { must(t, missing.Lock(ctx)) })
-			v.pass(lease) // the keeper enters
+			v.pass(lease) // the monitor enters
 			if !enters(t, ctx, l) || enters(t, v.ctx, missing) {
 				t.Error("not entered, or by others")
 			}

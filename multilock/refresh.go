@@ -38,7 +38,7 @@ func (a *acquisition) refresh() {
 	}
 }
 
-// worn reports whether a member that is held should be refreshed.
+// nearlyExpired reports whether a member that is held should be refreshed.
 func (a *acquisition) nearlyExpired(x *memberHold) bool {
 	if a.terms.Lease != 0 {
 		return true

@@ -34,14 +34,14 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	before := h.state == lost && h.use == forHold // then the ctx of the hold has said so
 	if h.state == held {
 		if until := h.l.trusted(h.holds); until.IsZero() || watchdog.Passed(until) {
-			h.lose() // and the keeper has not come to it yet: the process was stopped
+			h.lose() // and the monitor has not come to it yet: the process was stopped
 		}
 	}
 	if h.state == lost {
 		err := h.err
 		h.mu.Unlock()
 		select {
-		case <-h.done: // the keeper frees the rest
+		case <-h.done: // the monitor frees the rest
 		case <-ctx.Done():
 		}
 		if lost, is := err.(*LostError); is && before {

@@ -79,7 +79,7 @@ func (a *acquisition) complete(insist bool) bool {
 }
 func (a *acquisition) all() []*memberHold { return a.where(func(*memberHold) bool { return true }) }
 
-// where picks grips, in their order.
+// where picks member holds, in their order.
 func (a *acquisition) where(pick func(*memberHold) bool) (picked []*memberHold) {
 	for i := range a.holds {
 		if pick(&a.holds[i]) {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// Valid for d from the call on every server and for the holder, whose keeper does not end it at the first end.
+// Valid for d from the call on every server and for the holder, whose monitor does not end it at the first end.
 func TestExtend(t *testing.T) {
 	forBoth(t, 3, func(t *testing.T, v *virtual, lock func(fleet) *multilock.MultiLock) {
 		hold, err := lock(v.process()).Acquire(as(v.ctx, "x"), reentrant.WithFixedLease(lease))

@@ -13,7 +13,7 @@ import (
 //
 // To keep it is safe among callers who agree on the order: nobody waits for a member that
 // comes before one it has, so those who hold what is waited for do not wait for the caller.
-// Patience is for the others (pace.go).
+// Patience is for the others (patience.go).
 //
 // A quorum may do without the member that it waits for. From time to time it tries the
 // others. waitFor returns whether that has made a hold.
@@ -67,7 +67,7 @@ func (a *acquisition) retry(except *member) (complete bool) {
 	return a.round(except)
 }
 
-// waited notes what came of the wait for a member.
+// settleWait notes what came of the wait for a member.
 func (a *acquisition) settleWait(busy *memberHold, x memberHold) error {
 	if x.held() || a.caller.Err() == nil || byDeadline(a.caller) {
 		*busy = x // otherwise the caller has left, and what was said before tells more

@@ -2,21 +2,21 @@ package reentrant
 
 import "time"
 
-// What is told of a holding begins with Acquired, and ends with exactly one of Released,
+// What is told of an ownership begins with Acquired, and ends with exactly one of Released,
 // HandedOver, Unconfirmed and Lost.
 //
-// Acquired is told by the call that got the lock, without a mutex. Meanwhile the holding is
+// Acquired is told by the call that got the lock, without a mutex. Meanwhile the ownership is
 // live, and others may have something to tell: the watchdog of a loss, another goroutine of
 // the same owner of a release. They leave it to the one who tells Acquired (inform), who tells
 // it afterwards, and nobody waits for an event function that takes its time.
 
-// announce tells by f that a holding has begun, and then what has happened to it meanwhile.
+// announce tells by f that an ownership has begun, and then what has happened to it meanwhile.
 func (o *ownership) announce(f func()) {
 	defer o.tellPending()
 	f()
 }
 
-// catchUp tells what happened while another event was told, also if the function for that one
+// tellPending tells what happened while another event was told, also if the function for that one
 // has panicked.
 func (o *ownership) tellPending() {
 	o.s.mu.Lock()
@@ -32,7 +32,7 @@ func (o *ownership) tellPending() {
 	f()
 }
 
-// inform tells by f what has happened to a holding: now, or after its Acquired. Nothing is told
+// inform tells by f what has happened to an ownership: now, or after its Acquired. Nothing is told
 // of one that no call has had.
 func (o *ownership) inform(f func()) {
 	if o.s.c.mute {
@@ -49,7 +49,7 @@ func (o *ownership) inform(f func()) {
 	}
 }
 
-// tellLost is for a holding that has been ended as lost.
+// tellLost is for an ownership that has been ended as lost.
 func (o *ownership) tellLost(err *LostError) {
 	c := o.s.c
 	c.counters.losses.Add(1)
@@ -61,7 +61,7 @@ func (o *ownership) tellLost(err *LostError) {
 	o.inform(func() { c.observer.lost(e) })
 }
 
-// tellOver is for a holding that has been released: err says why there is no confirmation, and is
+// tellOver is for an ownership that has been released: err says why there is no confirmation, and is
 // nil if there is.
 func (o *ownership) tellOver(held time.Duration, err error) {
 	c := o.s.c
@@ -78,7 +78,7 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 	})
 }
 
-// tellClosed is for a holding that the Client's end has ended.
+// tellClosed is for an ownership that the Client's end has ended.
 func (o *ownership) tellClosed() {
 	o.s.mu.Lock()
 	free := max(0, time.Until(o.lease.expiry()))
@@ -86,7 +86,7 @@ func (o *ownership) tellClosed() {
 	o.tellOver(time.Since(o.since), &UnconfirmedError{Name: o.s.name, Owner: o.owner, FreeAfter: free, Err: ErrClosed})
 }
 
-// aloud calls f, which calls an event function, on a goroutine that all locks depend on: the watchdog's, or that of the
+// mustReturn calls f, which calls an event function, on a goroutine that all locks depend on: the watchdog's, or that of the
 // subscription. A panic ends the program there. So does runtime.Goexit, which would otherwise end the
 // renewal of all locks without a word.
 func mustReturn(f func()) {

@@ -118,7 +118,7 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 }
 
 // refusal says why a lock that Redis granted is not to be held. The caller has
-// queue.mu.
+// lockState.mu.
 func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
 	switch {
 	case w.state == left:
@@ -133,8 +133,8 @@ func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
 	return nil
 }
 
-// failed notes what is left to clean up after an attempt that ended with err. The
-// caller has queue.mu.
+// attemptFailed notes what is left to clean up after an attempt that ended with err. The
+// caller has lockState.mu.
 func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 	if lua.Unknown(err) {
 		w.unknownOutcome = true
@@ -148,7 +148,7 @@ func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 	s.leaveRegistry()
 }
 
-// aborted settles an attempt whose command has not returned. The caller has the wire.
+// attemptAborted settles an attempt whose command has not returned. The caller has the wire.
 func (s *lockState) attemptAborted(w *waiter, order lua.Order, heard bool) {
 	s.settle(order, errAborted)
 	s.mu.Lock()
@@ -205,7 +205,7 @@ func (a *acquisition) giveUp(err error) (*ownership, error) {
 	return nil, a.notAcquired(err)
 }
 
-// quit takes a waiter out whose call ends without the lock. The caller has queue.mu.
+// leaveQueue takes a waiter out whose call ends without the lock. The caller has lockState.mu.
 func (s *lockState) leaveQueue(w *waiter) {
 	s.remove(w, left)
 	if w.gone != nil {
@@ -218,7 +218,7 @@ func (s *lockState) leaveQueue(w *waiter) {
 	s.leaveRegistry()
 }
 
-// desert takes out a waiter whose call does not return, as a hook of go-redis or an event function has
+// leaveAborted takes out a waiter whose call does not return, as a hook of go-redis or an event function has
 // panicked or ended the goroutine: the others must not wait for it, nor it keep a lock that nobody knows of.
 func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
 	s.mu.Lock()
@@ -241,8 +241,8 @@ func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
 
 // giveBack takes back, in the background, the hold of a call that has left at the
 // moment of its grant. Another call of the same owner may have entered since, whose
-// hold stays. It reports that the Client is closed and that it has ended the holding: the caller,
-// who has queue.mu, is to tell that.
+// hold stays. It reports that the Client is closed and that it has ended the ownership: the caller,
+// who has lockState.mu, is to tell that.
 func (s *lockState) giveBack(ctx context.Context, o *ownership, kind holdKind, err error) (closed bool) {
 	if o.state != live {
 		s.forgetLoss(o, kind) // nobody will unlock it

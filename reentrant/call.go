@@ -35,7 +35,7 @@ var errAborted = lua.ErrAborted
 // errInterrupted: the caller has stopped waiting for a command.
 var errInterrupted = errors.New("interrupted")
 
-// errMoot: there is no reason any more to send the command.
+// errSuperseded: there is no reason any more to send the command.
 var errSuperseded = errors.New("moot")
 
 // call runs f, which sends commands and settles their outcome, and waits for it
@@ -94,7 +94,7 @@ func (s *lockState) call(ctx context.Context, limit <-chan time.Time, closing <-
 }
 
 // goBackground is [Client.goBackground] for commands about the queue. The caller has
-// queue.mu or is a user of the queue.
+// lockState.mu or is a user of the queue.
 func (s *lockState) goBackground(f func()) bool {
 	s.addUser()
 	begun := s.c.goBackground(func() {
@@ -128,8 +128,8 @@ func (c *Client) goBackground(f func()) bool {
 	return true
 }
 
-// send repeats a command until Redis gives an answer that is final, or run returns
-// errMoot without having sent one; then it returns no error and no verdict. doubted is true
+// sendRepeated repeats a command until Redis gives an answer that is final, or run returns
+// errSuperseded without having sent one; then it returns no error and no verdict. doubted is true
 // if it was sent before without an answer, so that the answer may be to the second
 // run. The caller has the wire.
 func (s *lockState) sendRepeated(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, doubted bool, err error) {

@@ -13,14 +13,14 @@ const (
 	cleanUpPause = 50 * time.Millisecond
 	cleanUpLast  = time.Second
 
-	// cleaners is how many clean-up commands of a Client are in flight at once (chores.go).
+	// cleaners is how many clean-up commands of a Client are in flight at once (cleanupqueue.go).
 	cleaners = 16
 )
 
 // cleanUp frees, in the background, what Redis may hold for an owner that holds
 // nothing any more, until Redis has confirmed or the key has expired. If the owner
 // has got the lock anew meanwhile, there is nothing to clean: its commands carry an
-// epoch. The caller has queue.mu.
+// epoch. The caller has lockState.mu.
 func (s *lockState) cleanUp(owner string, expires time.Time) { s.cleanUpTo(owner, nil, expires) }
 
 // cleanUpTo is cleanUp of an owner that leaves the lock by a parting, if that is not nil.
@@ -53,8 +53,8 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 	})
 }
 
-// settleCount brings the hold count in Redis in line, in the background, after a
-// command for it was not answered. The caller has queue.mu.
+// repairCount brings the hold count in Redis in line, in the background, after a
+// command for it was not answered. The caller has lockState.mu.
 func (s *lockState) repairCount(o *ownership) {
 	s.background(time.Now().Add(s.c.cfg.lease), func(ctx context.Context) (done bool) {
 		if err := s.syncFieldNow(ctx, o); err != nil {
@@ -76,8 +76,8 @@ func (s *lockState) repairCount(o *ownership) {
 	})
 }
 
-// tidy takes this Client out of the registry of waiters once nobody waits here. A
-// wake-up that was on its way to us goes on to the next. The caller has queue.mu.
+// leaveRegistry takes this Client out of the registry of waiters once nobody waits here. A
+// wake-up that was on its way to us goes on to the next. The caller has lockState.mu.
 func (s *lockState) leaveRegistry() {
 	if s.since == 0 || s.waiters.first != nil || s.holder != nil {
 		return
@@ -100,7 +100,7 @@ func (s *lockState) leaveRegistry() {
 }
 
 // background repeats a command, with the wire, until it is done or its time is
-// over. The caller has queue.mu.
+// over. The caller has lockState.mu.
 func (s *lockState) background(until time.Time, command func(context.Context) (done bool)) {
 	s.c.cleanups.add(&cleanup{s: s, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
 		if !take(ctx, s.wire) {
@@ -121,8 +121,8 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// resume listens again at once if the subscription of an earlier wait still
-// lingers: then the first attempt can already register. The caller has queue.mu.
+// resumeListening listens again at once if the subscription of an earlier wait still
+// lingers: then the first attempt can already register. The caller has lockState.mu.
 func (s *lockState) resumeListening() {
 	if s.wakeups == nil && s.c.hub.Confirmed(s.keys.Own()) {
 		s.listen()

@@ -39,10 +39,10 @@ type Client struct {
 	hub      *pubsub.Hub
 
 	number atomic.Uint64 // of the last command that changes a lock
-	held   atomic.Int64  // holdings: live, or being released
-	work   atomic.Int64  // holdings, calls, commands and clean-up under way
+	held   atomic.Int64  // ownerships: live, or being released
+	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
 
-	freeing   atomic.Int64 // holdings that are being released: those of held that are not live
+	freeing   atomic.Int64 // ownerships that are being released: those of held that are not live
 	finishing atomic.Int32 // calls of Close that wait for less
 
 	nameRecord *nameRecord // nil without a name
@@ -73,7 +73,7 @@ type Client struct {
 
 	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
 
-	lateUntil atomic.Pointer[time.Time] // renewals of holdings that have ended may run until then; nil: never
+	lateUntil atomic.Pointer[time.Time] // renewals of ownerships that have ended may run until then; nil: never
 }
 
 // New makes a Client on rdb, which stays the caller's: it is never closed and its
@@ -177,7 +177,7 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	return l
 }
 
-// joinQueue returns the queue of a lock, for a user that must call queue.leave.
+// useState returns the queue of a lock, for a user that must call lockState.leave.
 func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (c *Client) useState(l *Lock) *lockState {
 	return s
 }
 
-// findQueue is joinQueue for a user who has business only with a queue in use.
+// findState is joinQueue for a user who has business only with a queue in use.
 func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *Client) findState(l *Lock) *lockState {
 	return s
 }
 
-// dropQueue forgets a queue that nobody uses, unless somebody has joined it since. What
+// dropState forgets a queue that nobody uses, unless somebody has joined it since. What
 // it was in doubt about outlives it: a release that was never answered may arrive when
 // the owner holds the lock anew, by way of the next queue of that name. Queues of every
 // name begin with an epoch then, which is little to pay. No user being left, nobody has

@@ -91,8 +91,8 @@ func (c *Client) finish(ctx context.Context) {
 	c.signal(c.less) // for another call of Close
 }
 
-// inFlight counts calls, commands and chores, and holdings that are being released. Read without a
-// mutex it may be too high, never too low: a release is counted twice while its holding ends.
+// inFlight counts calls, commands and clean-ups, and ownerships that are being released. Read without a
+// mutex it may be too high, never too low: a release is counted twice while its ownership ends.
 func (c *Client) inFlight() int64 { return c.work.Load() - c.held.Load() + c.freeing.Load() }
 
 // remains says what is left at the end of a ctx; what ends at this very moment is not worth an error.
@@ -104,7 +104,7 @@ func (c *Client) remains(cause error) error {
 	return fmt.Errorf("still held: %d, commands in flight: %d: %w", c.held.Load(), work-c.held.Load(), cause)
 }
 
-// eachQueue calls f with every queue that is in use now.
+// eachState calls f with every queue that is in use now.
 func (c *Client) eachState(f func(*lockState)) {
 	c.mu.Lock()
 	queues := make([]*lockState, 0, len(c.states))

@@ -49,19 +49,19 @@
 //
 // # Inside
 //
-// One queue for each name and Client (queue.go) is first come, first served. At any
+// One queue for each name and Client (lockstate.go) is first come, first served. At any
 // time it is in one of these states:
 //
 //	idle       nobody of this Client holds the lock or waits for it
 //	leading    the first waiter talks to Redis; the others wait for it (wait.go)
-//	held       a holding is live (holding.go)
-//	releasing  the holding is on its way to the next waiter, or to Redis (handoff.go)
+//	held       an ownership is live (ownership.go)
+//	releasing  the ownership is on its way to the next waiter, or to Redis (handoff.go)
 //
-// A holding is live, then releasing, then ended, or lost while live. It has a lease
+// An ownership is live, then releasing, then ended, or lost while live. It has a lease
 // (lease.go), what stands in Redis for it, which the watchdog watches exactly while
-// the holding is live. A write-behind hand-off (pass.go) ends a live holding and gives its
-// lease to the next one, without a command; the field in Redis follows (follow.go). All
-// of this is guarded by queue.mu, which is never held during I/O.
+// the ownership is live. A write-behind hand-off (writebehind.go) ends a live ownership and gives its
+// lease to the next one, without a command; the field in Redis follows (fieldsync.go). All
+// of this is guarded by lockState.mu, which is never held during I/O.
 //
 // Commands about one lock leave one at a time, numbered, under the queue's wire
 // (call.go). Redis may answer
@@ -84,11 +84,11 @@
 // when that does not answer (lanes.go, detour.go); a command about a lock never does, but has
 // the pool's dead connections found before it is repeated (courier.go).
 //
-// Mutexes are taken in the order queue.mu, then Client.mu or those of the watchdog
+// Mutexes are taken in the order lockState.mu, then Client.mu or those of the watchdog
 // and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
-// which they own; one for each command whose caller can leave (call), kept for a while for the next (crew), one for each
-// clean-up (queue.background), one that writes the Client's name while it is in use (card.go), one for each queue whose field lags behind its holder
-// (queue.follow), and one or a few for each renewal (lanes.go), which Close waits for. While a
+// which they own; one for each command whose caller can leave (call), kept for a while for the next (workers), one for each
+// clean-up (lockState.background), one that writes the Client's name while it is in use (namerecord.go), one for each queue whose field lags behind its holder
+// (lockState.follow), and one or a few for each renewal (lanes.go), which Close waits for. While a
 // pool does not answer, short ones ask its idle connections (courier.go). In a Cluster go-redis reads its map on a goroutine of
 // its own when reload.go asks for it.
 package reentrant

@@ -52,7 +52,7 @@ func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 
 // enter re-enters the lock if the owner holds it, and queues otherwise, unless the owner
 // has lost it and still believes to hold it. It returns
-// neither a holding nor an error if it has to be called again.
+// neither an ownership nor an error if it has to be called again.
 func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
 	s.mu.Lock()
 	if r.ownership != nil && (r.ownership != s.holder || r.ownership.state != live) {

@@ -63,7 +63,7 @@ type observer struct {
 	events    Events
 	logger    *slog.Logger
 	incidents *incidents // nil if the program has said where records go
-	mute      bool       // nobody is to hear of a holding, but for its loss
+	mute      bool       // nobody is to hear of an ownership, but for its loss
 }
 
 func newObserver(cfg *config) observer {

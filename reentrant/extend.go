@@ -68,7 +68,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		s.mu.Unlock()
 		return h.notExtended(whyEnded(ctx))
 	}
-	s.addUser() // a release may end the holding, and its share in the queue, before the command begins
+	s.addUser() // a release may end the ownership, and its share in the queue, before the command begins
 	s.mu.Unlock()
 	defer s.dropUser()
 
@@ -95,7 +95,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	return h.notExtendedLocked(interrupted)
 }
 
-// over says why a hold has ended, and nil if it goes on. The caller has queue.mu.
+// over says why a hold has ended, and nil if it goes on. The caller has lockState.mu.
 func (h *Hold) over() error {
 	switch of := h.h; {
 	case of.state == ended && of.err != ErrReleased:
@@ -112,7 +112,7 @@ func (h *Hold) notExtended(err error) error {
 	return h.notExtendedLocked(err)
 }
 
-// notExtendedLocked is notExtended for a caller that has queue.mu.
+// notExtendedLocked is notExtended for a caller that has lockState.mu.
 func (h *Hold) notExtendedLocked(err error) error {
 	return &NotExtendedError{Name: h.h.s.name, Owner: h.h.owner, ValidUntil: h.h.lease.validUntil(), Err: err}
 }
@@ -123,7 +123,7 @@ type extending struct {
 	request
 
 	sent time.Time // of the last try; zero: Redis was told nothing; with the wire
-	gone bool      // the call has left; guarded by queue.mu
+	gone bool      // the call has left; guarded by lockState.mu
 	err  error
 }
 

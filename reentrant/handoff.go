@@ -7,13 +7,13 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// settleRelease is letGo for a caller that does not have the wire.
+// release is letGo for a caller that does not have the wire.
 func (s *lockState) release(ctx context.Context, o *ownership) error {
 	s.wire <- struct{}{}
 	return s.releaseInTurn(ctx, o)
 }
 
-// letGo brings a holding whose state is releasing to its end: the lock goes to the
+// releaseInTurn brings an ownership whose state is releasing to its end: the lock goes to the
 // next waiter of this Client, or is freed. A waiter that leaves while the lock is on
 // its way to it, or is refused, passes it on in the same manner, in the background: whoever
 // releases a lock does not wait for what becomes of the others. The caller has the wire,
@@ -42,7 +42,7 @@ func (s *lockState) releaseInTurn(ctx context.Context, o *ownership) error {
 	return err
 }
 
-// passOrFree ends one holding. It returns the next that is to be let go, if the waiter that
+// handOffOrFree ends one ownership. It returns the next that is to be let go, if the waiter that
 // got the lock does not want it any more.
 func (s *lockState) handOffOrFree(ctx context.Context, o *ownership) (next *ownership, err error) {
 	if w := s.nextOwner(o); w != nil {
@@ -51,7 +51,7 @@ func (s *lockState) handOffOrFree(ctx context.Context, o *ownership) (next *owne
 	return nil, s.free(ctx, o)
 }
 
-// successor is the waiter to whom the lock goes without being freed in between.
+// nextOwner is the waiter to whom the lock goes without being freed in between.
 func (s *lockState) nextOwner(o *ownership) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *lockState) nextOwner(o *ownership) *waiter {
 	return w
 }
 
-// transfer hands the lock over. It returns a holding that is to be let go in turn,
+// transfer hands the lock over. It returns an ownership that is to be let go in turn,
 // if the waiter left meanwhile.
 func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next *ownership, err error) {
 	acks := s.c.replicaAcks(s.keys.Lock)
@@ -141,7 +141,7 @@ func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next
 	return to, nil
 }
 
-// unanswered ends a holding that was to be handed over, after a command without an answer. Either owner may have it in
+// transferUnanswered ends an ownership that was to be handed over, after a command without an answer. Either owner may have it in
 // Redis. The waiter leads now, and takes what is its own; for the other there is clean-up.
 func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, err error) error {
 	s.mu.Lock()
@@ -191,7 +191,7 @@ func (s *lockState) freeField(ctx context.Context, owner string, to *parting) (v
 	return g.Verdict, doubted, err
 }
 
-// released ends a holding with what Redis said of its release.
+// settleRelease ends an ownership with what Redis said of its release.
 func (s *lockState) settleRelease(o *ownership, doubted bool, v lua.Verdict, err error) error {
 	s.mu.Lock()
 	s.budget.reset(time.Now())

@@ -26,7 +26,7 @@ type handle struct {
 	outer  scope // around this hold, in its ctx
 	member bool  // of a MultiLock, which limits the wait of the release: ctx ends it in any way
 
-	released bool // guarded by queue.mu
+	released bool // guarded by lockState.mu
 }
 
 // Acquire takes the lock as [Lock.Lock] does, with the same errors, and returns the hold as a
@@ -62,7 +62,7 @@ func (l *Lock) hold(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
 	return &Hold{handle: hold}, nil
 }
 
-// attach has the hold's ctx end with the holding, or ends it now.
+// attach has the hold's ctx end with the ownership, or ends it now.
 func (o *ownership) attach(hold *handle) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 )
 
 // lease is what stands in Redis for this Client: the key with its time to live, and the
-// field of one of its owners. A holding has a lease of its own, but for the one that a
+// field of one of its owners. An ownership has a lease of its own, but for the one that a
 // write-behind hand-off has made: it goes on with its predecessor's, whose field
-// follows (follow.go).
+// follows (fieldsync.go).
 //
-// It is watched by the watchdog exactly while its holding is live.
+// It is watched by the watchdog exactly while its ownership is live.
 type lease struct {
 	s     *lockState
 	watch watchdog.Watch // guarded by the watchdog
 
-	// All guarded by queue.mu; field and heir change with the wire only.
+	// All guarded by lockState.mu; field and next owner change with the wire only.
 	field             string     // the owner whose field stands in the hash
 	next              string     // the owner to whom the field is being moved, and whose it may be already; empty if it is not
 	moveSent          time.Time  // when that was first asked for
@@ -29,7 +29,7 @@ type lease struct {
 	extendedForNobody bool       // reach was moved on by a command that nobody has a hold from
 	long              bool       // reach was moved by more than the Client's lease
 
-	// Of the last of its holdings, which ends with it.
+	// Of the last of its ownerships, which ends with it.
 	by      context.Context // of the call that has ended it, for what is told of it; nil: none has; not written after its end
 	parting *parting        // how it leaves the lock, if not in the ordinary way (linger.go); set before state releasing
 }
@@ -75,7 +75,7 @@ func (l *lease) target() watchdog.Target {
 func (l *lease) standsFor(owner string) bool { return l.field == owner || l.next == owner }
 
 // cleanUp frees the lease in the background, whichever of its fields there is. The caller
-// has queue.mu.
+// has lockState.mu.
 func (l *lease) cleanUp(expires time.Time) {
 	l.s.cleanUp(l.field, expires)
 	if l.next != "" {
@@ -84,7 +84,7 @@ func (l *lease) cleanUp(expires time.Time) {
 }
 
 // cleanUpAtEnd frees, once its time is over in Redis too and not before, a fixed lease that a renewal
-// of an earlier one may have made longer. The caller has queue.mu.
+// of an earlier one may have made longer. The caller has lockState.mu.
 func (l *lease) cleanUpAtEnd() {
 	s, end := l.s, l.reach
 	if !l.renewedAt(l.late).After(end) {
@@ -98,7 +98,7 @@ func (l *lease) cleanUpAtEnd() {
 	}})
 }
 
-// renewalLate notes that a renewal may run after the end of its holding: renewals do not wait
+// renewalLate notes that a renewal may run after the end of its ownership: renewals do not wait
 // for their turn among the commands of a lock and know no epoch.
 func (c *Client) renewalLate() {
 	until := time.Now().Add(epochTTL)

@@ -36,16 +36,16 @@ func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	return h.release(ctx, d)
 }
 
-// parting is how a holding leaves a lock that nobody is to have for a while.
+// parting is how an ownership leaves a lock that nobody is to have for a while.
 type parting struct {
 	nobody  string    // the field that takes the place of the owner's
 	until   time.Time // when Redis is to free the lock
 	expires time.Time // when the owner's field is gone without a command
 }
 
-// leaveToNobody has the release of a live holding, which is to follow at once, leave the lock to nobody for d. It refuses that
+// leaveToNobody has the release of a live ownership, which is to follow at once, leave the lock to nobody for d. It refuses that
 // if the owner has more than the one hold: the outer ones would have to be ended, or to be without a lock.
-// The caller has queue.mu.
+// The caller has lockState.mu.
 func (o *ownership) leaveToNobody(d time.Duration) error {
 	if o.count > 1 {
 		return fmt.Errorf("%w: %q has %d of %s", ErrNested, o.s.name, o.count, o.owner)
@@ -74,7 +74,7 @@ func (s *lockState) freeing(ctx context.Context, p lua.Processor, owner string, 
 	return lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 }
 
-// cleanUp goes on in the background with a release that was not confirmed. The caller has queue.mu.
+// cleanUp goes on in the background with a release that was not confirmed. The caller has lockState.mu.
 func (o *ownership) cleanUp() {
 	l := o.lease
 	if o.lease.parting == nil {

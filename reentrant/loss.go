@@ -29,7 +29,7 @@ type lostHold struct {
 	s     *lockState
 	owner string
 
-	// Guarded by queue.mu.
+	// Guarded by lockState.mu.
 	last    *ownership // the one that was lost last
 	holds   []holdKind // its holds that were not unlocked yet, as holding.holds
 	until   time.Time  // when the fixed ones of them have run out
@@ -69,7 +69,7 @@ func (l *lease) Lost(why watchdog.Cause) {
 	mustReturn(func() { l.s.lose(l, reason) })
 }
 
-// lose ends the live holding on a lease as lost and tells everybody. It does nothing if
+// lose ends the live ownership on a lease as lost and tells everybody. It does nothing if
 // there is none any more.
 func (s *lockState) lose(l *lease, reason LossReason) {
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *lockState) lose(l *lease, reason LossReason) {
 	o.tellLost(err)
 }
 
-// endLost ends a live holding as lost. The caller has queue.mu, and tells it without.
+// endLost ends a live ownership as lost. The caller has lockState.mu, and tells it without.
 func (o *ownership) endLost(reason LossReason) *LostError {
 	s, l := o.s, o.lease
 	err := &LostError{Name: s.name, Owner: o.owner, Held: time.Since(o.since), Reason: reason}
@@ -105,7 +105,7 @@ func (o *ownership) endLost(reason LossReason) *LostError {
 	return err
 }
 
-// abandon ends the holding that Close found.
+// abandon ends the ownership that Close found.
 func (s *lockState) abandon() {
 	s.mu.Lock()
 	o := s.holder
@@ -121,7 +121,7 @@ func (s *lockState) abandon() {
 	o.tellClosed()
 }
 
-// remember keeps the loss of a holding, which was valid until then, for the calls to come. The caller has queue.mu.
+// rememberLoss keeps the loss of an ownership, which was valid until then, for the calls to come. The caller has lockState.mu.
 func (s *lockState) rememberLoss(o *ownership, until time.Time, err error) {
 	l := s.lostBy[o.owner]
 	if l == nil || !s.c.forgetLost(l) { // otherwise it is just being forgotten as the oldest
@@ -139,10 +139,10 @@ func (s *lockState) rememberLoss(o *ownership, until time.Time, err error) {
 	s.c.rememberLost(l, slices.ContainsFunc(o.holds, renewed))
 }
 
-// owed returns the loss of an owner that has not unlocked all that it had locked and may believe
+// lossOwed returns the loss of an owner that has not unlocked all that it had locked and may believe
 // to hold the lock: that of a renewed hold, or of a fixed lease that has not run out. A nested
 // call must hear of it, since somebody else may have held the lock meanwhile. Otherwise it is
-// nil, and the owner may take the lock anew. The caller has queue.mu.
+// nil, and the owner may take the lock anew. The caller has lockState.mu.
 func (s *lockState) lossOwed(owner string) error {
 	l := s.lostBy[owner]
 	if l == nil || !slices.ContainsFunc(l.holds, renewed) && (len(l.holds) == 0 || watchdog.Passed(l.until)) {
@@ -151,8 +151,8 @@ func (s *lockState) lossOwed(owner string) error {
 	return l.err
 }
 
-// takeLost answers the unlock of an owner that holds nothing. The caller has
-// queue.mu.
+// takeLoss answers the unlock of an owner that holds nothing. The caller has
+// lockState.mu.
 func (s *lockState) takeLoss(id identity) error {
 	l := s.lostBy[id.owner]
 	if l == nil {
@@ -169,9 +169,9 @@ func (s *lockState) takeLoss(id identity) error {
 	return err
 }
 
-// forgetLost takes one hold of that kind out of what is remembered of a lost holding: it was
+// forgetLoss takes one hold of that kind out of what is remembered of a lost holding: it was
 // released, or its call has left and will not unlock it. A later loss of the owner stays. The
-// caller has queue.mu.
+// caller has lockState.mu.
 func (s *lockState) forgetLoss(o *ownership, kind holdKind) {
 	l := s.lostBy[o.owner]
 	if l == nil || l != o.remembered {
@@ -197,7 +197,7 @@ func (l *lostHold) number(kind holdKind) *int {
 
 func renewed(kind holdKind) bool { return !kind.fixed }
 
-// settled forgets a loss for which nothing is owed any more. The caller has queue.mu.
+// settled forgets a loss for which nothing is owed any more. The caller has lockState.mu.
 func (l *lostHold) settled() {
 	if len(l.holds)+l.earlier+l.handles > 0 {
 		return

@@ -38,7 +38,7 @@ func (e *NotHeldError) Error() string {
 // Is makes it [ErrNotHeld].
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// notHeld is the error of an owner that does not hold the lock. The caller has queue.mu.
+// notHeld is the error of an owner that does not hold the lock. The caller has lockState.mu.
 func (s *lockState) notHeld(owner string) error {
 	e := &NotHeldError{Name: s.name, Owner: owner}
 	if o := s.holder; o != nil && o.state == live && o.owner != owner {

@@ -1,158 +1,217 @@
 package reentrant
 
 import (
-	"context"
-	"errors"
+	"slices"
 	"time"
+
+	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/watchdog"
 )
 
-// A ctx carries a chain of scopes, the innermost first. It says which holds the call comes from,
-// and not who it is: a ctx that was the owner of every name let the goroutines of an errgroup,
-// under the ctx of one lock, into another lock together.
+// ownership is one owner's tenure of one lock, from the grant to its end, nested
+// holds included. Its states:
 //
-//	*handle      a hold of one lock: owns that lock, while it lasts, and no other
-//	*coverScope  a hold on a lock over several: owns its members alike
-//	*namedScope  WithOwner, WithNewOwner: owns every lock, and hides what is further out
-//	*boundScope  a goroutine that another one works for: stands for the calling goroutine
-type scope interface {
-	// around is the next scope outward, nil at the end.
-	around() scope
+//	live ──> releasing ──> ended       the last hold was released
+//	  └────> ended                     passed on, lost, or abandoned by Close
+//
+// All changes of state are methods here and are made with lockState.mu held. Its lease is
+// registered with the watchdog in the critical section that makes it the holder, and
+// taken out in the one that ends that, so neither an unwatched lock nor a watched ghost
+// can be seen.
+type ownership struct {
+	s     *lockState
+	owner string
+	token int64
+	since time.Time // the grant
+	lease *lease    // own, or that of the ownership before
+
+	// All guarded by lockState.mu.
+	count         int           // holds: what Redis is told
+	holds         []holdKind    // each hold, in order
+	handles       []*handle     // those whose ctx is still to be ended
+	lost          chan struct{} // made when asked for; closed when the ownership is lost or abandoned
+	err           error         // why it ended; set with state ended
+	remembered    *lostHold     // what counts its holds after a loss
+	pendingEvents []func()      // what is to be told after Acquired (announce.go)
+	until         time.Time     // until when it was valid, if it was passed on: the lease lives on
+
+	// Small ones side by side: an ownership is made at each hand-off, and counts in bytes there.
+	state     ownershipState
+	refused   bool        // Redis has granted it and no call has had it: nobody is told of its end
+	announced bool        // Acquired was told, and what happened meanwhile
+	one       [1]holdKind // room for holds: most locks are held once
 }
 
-type scopeKey struct{}
+// holdKind is what is known of one hold of an ownership.
+type holdKind struct {
+	fixed  bool // it has a fixed lease
+	handle bool // it is a [Hold], which has somebody to release it: an Unlock must not
+}
 
-func scopeOf(ctx context.Context) scope {
-	s, _ := ctx.Value(scopeKey{}).(scope)
+type ownershipState int8
+
+const (
+	live ownershipState = iota
+	releasing
+	ended
+)
+
+// ownLease is an ownership together with its lease.
+type ownLease struct {
+	ownership
+	lease lease
+}
+
+// hold makes r's owner the holder, for a grant that was asked for at sent. The
+// caller has lockState.mu and has announced its call to Close.
+func (s *lockState) hold(r *request, g lua.Granted, sent time.Time) *ownership {
+	own := &ownLease{}
+	o, l := &own.ownership, &own.lease
+	l.s, l.field, l.countOf = s, r.owner, o
+	l.asked(r.lease, r.holdKind)
+	l.late = s.c.renewalsMayBeLate()
+	o.begin(l, r, time.Now())
+	o.token = g.Token
+	s.holder = o
+	s.c.work.Add(1) // before held: Close reckons with the difference
+	s.c.held.Add(1)
+	s.addUser()
+	s.c.watchdog.Add(&l.watch, l.target(), l, o.schedule(watchdog.Validity(sent, r.lease)))
+	return o
+}
+
+func (o *ownership) begin(l *lease, r *request, now time.Time) {
+	o.s, o.lease, o.owner, o.since, o.count = l.s, l, r.owner, now, 1
+	o.one[0] = r.holdKind
+	o.holds = o.one[:]
+}
+
+// schedule is what the watchdog is to do: renew while any of the holds wants it,
+// so a fixed lease inside a renewed hold does not end the renewal.
+func (o *ownership) schedule(validUntil time.Time) watchdog.Schedule {
+	s := watchdog.Schedule{ValidUntil: validUntil}
+	for _, kind := range o.holds {
+		s.Renew = s.Renew || !kind.fixed
+	}
+	if limit := o.s.c.cfg.maxHold; limit > 0 {
+		s.RenewUntil = o.since.Add(limit)
+	}
 	return s
 }
 
-type namedScope struct {
-	owner string // second half of the owner's field
-	err   error  // instead of it: the name was refused
-	outer scope
-}
-
-func (s *namedScope) around() scope { return s.outer }
-func (h *handle) around() scope     { return h.outer }
-
-// identity is who a call acts for.
-type identity struct {
-	owner     string     // field in the lock's hash
-	ownership *ownership // that ctx comes from, live a moment ago; nil: ctx comes from none of this lock
-	lost      error      // ctx comes from a hold of this lock that is lost
-	shared    bool       // other calls may act for the same owner at the same time
-}
-
-// is reports whether a holding is the one that the call acts in, or can enter.
-func (id *identity) is(o *ownership) bool {
-	return o.owner == id.owner && (id.ownership == nil || id.ownership == o)
-}
-
-// identify finds out who acts on the lock with ctx: the hold of this lock that ctx comes from,
-// else the owner that it names, else the calling goroutine. A hold that was released counts for
-// nothing: with its stale ctx nobody may enter a later hold of the same goroutine.
-func (l *Lock) identify(ctx context.Context) (identity, error) {
-	if s := scopeOf(ctx); s != nil || l.err != nil {
-		return l.find(s, false)
-	}
-	return identity{owner: l.c.goroutine()}, nil
-}
-
-// identifyToLeave is identify for an Unlock. A hold that was released counts as long as the tenure
-// lasts: a nested Lock with its ctx may have outlived it.
-func (l *Lock) identifyToLeave(ctx context.Context) (identity, error) {
-	return l.find(scopeOf(ctx), true)
-}
-
-func (l *Lock) find(s scope, leaving bool) (identity, error) {
-	if l.err != nil {
-		return identity{}, l.err
-	}
-	var bound *boundScope
-	for ; s != nil; s = s.around() {
-		id, found := identity{}, false
-		switch s := s.(type) {
-		case *handle:
-			id, found = l.ownedBy(s, leaving)
-		case *coverScope:
-			id, found = l.coveredBy(s.cover, leaving)
-		case *namedScope:
-			return identity{owner: l.c.id + ":" + s.owner, shared: true}, s.err
-		case *boundScope:
-			if bound == nil {
-				bound = s
-			}
-		}
-		if found {
-			return id, nil
-		}
-	}
-	if bound != nil {
-		return identity{owner: l.c.id + ":" + bound.owner, shared: true}, nil
-	}
-	return identity{owner: l.c.goroutine()}, nil
-}
-
-// ownedBy is the identity that a hold gives, if it is one of this lock and has not ended by a
-// release.
-func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
-	o := hold.h
-	if o.s.c != l.c || o.s.name != l.name {
-		return identity{}, false
-	}
+func (o *ownership) validUntil() time.Time {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	switch {
-	case hold.released && !(leaving && o.state == live):
-		return identity{}, false
-	case o.state == live:
-		return identity{owner: o.owner, ownership: o, shared: true}, true
-	case errors.Is(o.err, ErrLost):
-		return identity{owner: o.owner, lost: o.err, shared: true}, true
+	if !o.until.IsZero() {
+		return o.until
 	}
-	return identity{}, false
+	return o.lease.validUntil()
 }
 
-// coveredBy is the identity that a hold on a lock over several gives, if this lock is one of them.
-func (l *Lock) coveredBy(cover Cover, leaving bool) (id identity, found bool) {
-	p := l.part()
-	if leaving {
-		if hold := cover.Had(p); hold != nil {
-			if id, found := l.ownedBy(hold.handle, true); found && id.ownership != nil {
-				return id, true
-			}
-		}
-		if owner, at, ended := cover.Ended(p); ended {
-			if id, found := l.heldSince(l.c.id+":"+owner, at); found {
-				return id, true
-			}
-		}
+// push adds a hold that was confirmed. It reports false, and adds none, if the validity
+// ended before the answer came: then the watchdog is about to tell the loss.
+func (o *ownership) push(kind holdKind, validUntil time.Time) bool {
+	o.holds = append(o.holds, kind)
+	if !o.s.c.watchdog.Update(&o.lease.watch, o.schedule(validUntil)) {
+		o.holds = o.holds[:len(o.holds)-1]
+		return false
 	}
-	covering, covered := cover.Covers(p)
-	if covered && covering.Hold != nil {
-		if id, found := l.ownedBy(covering.Hold.handle, leaving); found {
-			return id, true
-		}
-		covering, covered = cover.Covers(p) // released since, and perhaps the cover with it
-	}
-	if !covered {
-		return identity{}, false
-	}
-	return identity{owner: l.c.id + ":" + covering.Owner, lost: covering.Lost, shared: true}, true
+	o.count++
+	return true
 }
 
-// heldSince is the identity of the owner if it holds the lock, and took it no later than then.
-func (l *Lock) heldSince(owner string, then time.Time) (id identity, found bool) {
-	s := l.c.findState(l)
-	if s == nil {
-		return identity{}, false
+// pop takes the last hold of that kind away. The last one of all begins the release, with err as
+// the cause for which the ctx of handles ends.
+func (o *ownership) pop(kind holdKind, err error) {
+	o.holds, _ = withoutLast(o.holds, func(k holdKind) bool { return k == kind })
+	o.count--
+	if o.count == 0 {
+		o.beginRelease(err)
+		return
 	}
-	defer s.dropUser()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.holder
-	if o == nil || o.state != live || o.owner != owner || o.since.After(then) {
-		return identity{}, false
+	o.s.c.watchdog.Update(&o.lease.watch, o.schedule(o.lease.validUntil()))
+}
+
+// toUnlock is the kind of the hold that an Unlock releases: the last one that nobody has as a
+// value. It reports false if there is none.
+func toUnlock(holds []holdKind) (kind holdKind, found bool) {
+	for _, kind := range slices.Backward(holds) {
+		if !kind.handle {
+			return kind, true
+		}
 	}
-	return identity{owner: owner, ownership: o, shared: true}, true
+	return holdKind{}, false
+}
+
+// withoutLast takes the last hold away for which match is true. It reports false if there is none.
+func withoutLast(holds []holdKind, match func(holdKind) bool) (rest []holdKind, found bool) {
+	for i, kind := range slices.Backward(holds) {
+		if match(kind) {
+			return slices.Delete(holds, i, i+1), true
+		}
+	}
+	return holds, false
+}
+
+// beginRelease ends renewal, before the release is sent: a renewal must never
+// outlive its lock.
+func (o *ownership) beginRelease(err error) {
+	o.state = releasing
+	o.s.c.freeing.Add(1)
+	o.lease.reach = o.lease.expiry()
+	o.unwatch()
+	o.endHandles(err)
+}
+
+// unwatch ends renewal, but for one that is in flight: if the owner has the lock again when
+// that runs, it makes the new lease longer.
+func (o *ownership) unwatch() {
+	o.s.c.watchdog.Remove(&o.lease.watch)
+	if o.lease.watch.Unanswered() {
+		o.s.c.renewalLate()
+	}
+}
+
+// handTo ends an ownership, valid until then, whose lease another goes on with as the
+// holder.
+func (o *ownership) handTo(next *ownership, until time.Time) {
+	o.state, o.err, o.until = ended, ErrReleased, until
+	o.endHandles(ErrReleased)
+	o.s.holder = next
+}
+
+// end takes the lock away from the holder on this side. What follows, the next
+// waiter's attempt or the hand-off to it, is the caller's.
+func (o *ownership) end(err error) {
+	s := o.s
+	was := o.state
+	if was == live {
+		o.unwatch()
+	}
+	o.state, o.err = ended, err
+	o.endHandles(err)
+	if s.holder == o {
+		s.holder = nil
+	}
+	s.c.held.Add(-1)
+	if was == releasing {
+		s.c.freeing.Add(-1)
+	}
+	s.c.end()
+	s.dropUser()
+}
+
+// detach forgets a handle whose ctx has been ended: a hold that lasts may be entered
+// and left any number of times.
+func (o *ownership) detach(gone *handle) {
+	o.handles = slices.DeleteFunc(o.handles, func(other *handle) bool { return other == gone })
+}
+
+// endHandles ends the ctx of every handle. Cancelling runs no code of the caller's
+// on this goroutine: context.AfterFunc starts its own.
+func (o *ownership) endHandles(err error) {
+	for _, handle := range o.handles {
+		handle.cancel(err)
+	}
+	o.handles = nil
 }

@@ -161,7 +161,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	return freed, nil
 }
 
-// holder is the holding of one of this Client's owners, nil if there is none.
+// holder is the ownership of one of this Client's owners, nil if there is none.
 func (l *Lock) holder() *ownership {
 	s := l.c.findState(l)
 	if s == nil {

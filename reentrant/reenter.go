@@ -9,10 +9,10 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// errGone: the holding ended before it could be entered again.
+// errOwnershipEnded: the ownership ended before it could be entered again.
 var errOwnershipEnded = errors.New("holding has ended")
 
-// reenter adds a hold to a live holding. It returns errGone if that has ended by
+// reenter adds a hold to a live ownership. It returns errGone if that has ended by
 // an unlock meanwhile: the call then has to queue.
 func (o *ownership) reenter(ctx context.Context, r request) error {
 	s, x := o.s, &reentry{h: o, request: r}
@@ -56,7 +56,7 @@ type reentry struct {
 
 	told entry // with the wire
 
-	// Guarded by queue.mu: they decide the race between the answer and the end of
+	// Guarded by lockState.mu: they decide the race between the answer and the end of
 	// ctx.
 	entered bool // the hold was added
 	gone    bool // the call has left
@@ -176,7 +176,7 @@ func (x *reentry) tell(ctx context.Context) (g lua.Granted, err error) {
 	o, s := x.h, x.h.s
 	if err := s.syncFieldNow(ctx, o); err != nil {
 		if errors.Is(err, errSuperseded) {
-			err = nil // the caller finds the holding at its end
+			err = nil // the caller finds the ownership at its end
 		}
 		return g, err
 	}

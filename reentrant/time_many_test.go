@@ -24,7 +24,7 @@ func TestTimeManyLocksOneWatchdog(t *testing.T) {
 			}
 			scripts.Add(1)
 			keys, _ := strconv.Atoi(args[1])
-			if len(args) != 2+keys+1+2*keys { // not: keys, lease, an owner and an heir for each key
+			if len(args) != 2+keys+1+2*keys { // not: keys, lease, an owner and a next owner for each key
 				p.WriteLen(2)
 				p.WriteInt(1)
 				p.WriteInt(0)

@@ -27,14 +27,14 @@ func TestFault22FailoverLosesAWrite(t *testing.T) {
 	careful := newClient(t, group.Client(t), reentrant.WithLease(failoverLease),
 		reentrant.WithReplicaAcks(1, 300*time.Millisecond))
 
-	// What a replica has confirmed, the heir has.
+	// What a replica has confirmed, the next owner has.
 	kept, err := careful.NewLock("kept", reentrant.WithFencing()).Acquire(asHolder(t))
 	must(t, err)
 
 	relay.CutReplicas()
 	l := holder.NewLock("l", reentrant.WithFencing())
 	var tokens []int64
-	for range 3 { // the counter goes on, of which the heir knows nothing
+	for range 3 { // the counter goes on, of which the next owner knows nothing
 		hold, err := l.Acquire(asHolder(t))
 		must(t, err)
 		tokens = append(tokens, hold.Token())

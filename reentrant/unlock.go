@@ -81,7 +81,7 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 		o.lease.by = ctx
 	}
 	expires := o.lease.expiry()
-	// Hold.Release has no share in the queue but its holding's. Another release may
+	// Hold.Release has no share in the queue but its ownership's. Another release may
 	// end that before the command of this one begins, and the queue would go with it.
 	s.addUser()
 	s.mu.Unlock()
@@ -132,7 +132,7 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 	return unconfirmed
 }
 
-// tellCount brings the hold count in Redis in line after the release of an inner
+// sendCount brings the hold count in Redis in line after the release of an inner
 // hold. The count told is the one of the moment it is sent.
 func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 	s.wire <- struct{}{}
@@ -175,7 +175,7 @@ func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 	return s.lossOf(o) // it has ended, perhaps between two tries
 }
 
-// lossOf is what the release of an inner hold says after its holding has ended: anything
+// lossOf is what the release of an inner hold says after its ownership has ended: anything
 // but a loss is for whatever ended it to tell.
 func (s *lockState) lossOf(o *ownership) error {
 	s.mu.Lock()
@@ -186,7 +186,7 @@ func (s *lockState) lossOf(o *ownership) error {
 	return nil
 }
 
-// countUntold leaves a hold count in Redis too high, unless the lock is lost altogether. The next
+// countUnconfirmed leaves a hold count in Redis too high, unless the lock is lost altogether. The next
 // command of this owner puts it right, and its release frees the lock whatever the count.
 func (s *lockState) countUnconfirmed(o *ownership, err error) error {
 	if lost := s.lossOf(o); lost != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// arrival is what a waiter found when it joined the queue. What changes after that it is poked for.
+// arrival is what a waiter found when it joined the queue. What changes after that it is notified for.
 type arrival struct {
 	leads bool
 	ahead *ownership // the holder, nil if no owner of this Client holds the lock
@@ -47,7 +47,7 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 		if o, over, err := a.settled(); over {
 			return o, err
 		}
-		if s.c.isClosing() { // of which it is told by a poke: one channel less to wait for
+		if s.c.isClosing() { // of which it is told by a notification: one channel less to wait for
 			return a.giveUp(ErrClosed)
 		}
 		if a.askQueue() {
@@ -65,7 +65,7 @@ func (a *acquisition) askQueue() (leads bool) {
 	return a.w.state == leading
 }
 
-// vigil is the wait of one call at the head of its queue. It belongs to the
+// acquisition is the wait of one call at the head of its queue. It belongs to the
 // calling goroutine.
 type acquisition struct {
 	s     *lockState

@@ -9,12 +9,12 @@ import (
 // waiter is one call in the queue.
 type waiter struct {
 	request
-	answers int // queue.answers at the beginning
+	answers int // lockState.answers at the beginning
 
 	notified chan struct{} // capacity 1: look at your state
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads
 
-	// All guarded by queue.mu.
+	// All guarded by lockState.mu.
 	state          waiterState
 	hold           *ownership // when granted
 	refusal        error      // when refused

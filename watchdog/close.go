@@ -35,7 +35,7 @@ func (w *Watchdog) Close(ctx context.Context) error {
 	}
 }
 
-// left counts a goroutine of the watchdog out. The mutex must be held.
+// leftOpen counts a goroutine of the watchdog out. The mutex must be held.
 func (w *Watchdog) leftOpen() {
 	w.running--
 	if w.closed && w.running == 0 {

@@ -44,7 +44,7 @@
 //
 // # When there are more leases than Redis has answers for
 //
-// Renewals are late then. The later they are the more targets a call has (pace.go). If that is not
+// Renewals are late then. The later they are the more targets a call has (roundtrips.go). If that is not
 // enough, leases that an answer would reach too late, by the round trips that were measured, come
 // after all others (backlog.go): otherwise every renewal would come too late. They are watched as
 // ever, and renewed when there is room, or when Redis has become quick again.

@@ -11,7 +11,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// grip is what an attempt or a hold has of one member.
+// memberHold is what an attempt or a hold has of one member.
 type memberHold struct {
 	m        *member
 	tenure   reentrant.Tenure // nil while the member is not held
@@ -38,7 +38,7 @@ func (g *memberHold) drop(err error) reentrant.Tenure {
 // busy reports that the member is another owner's.
 func (g *memberHold) busy() bool { return !g.held() && isBusy(g.err) }
 
-// awaitable reports that somebody who will release the member, or one of its own members, stands
+// retryable reports that somebody who will release the member, or one of its own members, stands
 // in the way.
 func (g *memberHold) retryable() bool {
 	if g.held() || g.busy() {
@@ -48,7 +48,7 @@ func (g *memberHold) retryable() bool {
 	return is && inner.waits
 }
 
-// said reports whether it was said of a member that is busy, by its server or by its Client that holds
+// confirmedBusy reports whether it was said of a member that is busy, by its server or by its Client that holds
 // it, that it is another owner's. Otherwise another call of the same Client is asking for it, and
 // may get no answer: then there is nobody who holds the lock, and no time that it is kept for.
 func (g *memberHold) confirmedBusy() bool {
@@ -77,7 +77,7 @@ func (g *memberHold) failed() bool {
 	return !errors.Is(g.err, ErrQuarantined) && !errors.Is(g.err, errSlow)
 }
 
-// hopeless reports an error that no waiting mends. One is that a call nested in a hold on
+// permanent reports an error that no waiting mends. One is that a call nested in a hold on
 // the member has found it lost.
 func permanent(err error) bool {
 	if inner, is := err.(*NotAcquiredError); is {

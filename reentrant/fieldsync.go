@@ -17,8 +17,8 @@ const (
 	followLast = time.Second
 )
 
-// follow has the field in Redis follow the holder, in the background: to the present one
-// at once, and again while it keeps changing. The caller has queue.mu.
+// syncField has the field in Redis follow the holder, in the background: to the present one
+// at once, and again while it keeps changing. The caller has lockState.mu.
 func (s *lockState) syncField() {
 	if s.syncing {
 		return
@@ -48,14 +48,14 @@ func (s *lockState) syncField() {
 	})
 }
 
-// alignHolder is align for a caller that does not have the wire.
+// syncHolder is align for a caller that does not have the wire.
 func (s *lockState) syncHolder() error {
 	s.wire <- struct{}{}
 	defer func() { <-s.wire }()
 	return s.syncFieldNow(s.c.ctx, nil)
 }
 
-// caughtUp ends follow if there is nothing left to move, in one step: a hand-off after it
+// endSync ends follow if there is nothing left to move, in one step: a hand-off after it
 // begins another one.
 func (s *lockState) endSync() bool {
 	s.mu.Lock()
@@ -67,15 +67,15 @@ func (s *lockState) endSync() bool {
 	return true
 }
 
-// aligned reports whether the field in Redis is the holder's own, and not one that was left
-// with a hold count by an earlier tenure of the same owner. The caller has queue.mu.
+// synced reports whether the field in Redis is the holder's own, and not one that was left
+// with a hold count by an earlier tenure of the same owner. The caller has lockState.mu.
 func (o *ownership) synced() bool {
 	l := o.lease
 	return l.next == "" && l.field == o.owner && (l.countOf == o || !l.nested)
 }
 
-// align moves the field in Redis to the owner of h, or of whoever is the holder if h is nil.
-// It returns errMoot if that is not live any more, and the holder's loss if Redis does not know
+// syncFieldNow moves the field in Redis to the owner of h, or of whoever is the holder if h is nil.
+// It returns errSuperseded if that is not live any more, and the holder's loss if Redis does not know
 // the lease. The caller has the wire.
 func (s *lockState) syncFieldNow(ctx context.Context, o *ownership) error {
 	for {
@@ -113,7 +113,7 @@ func (s *lockState) syncFieldNow(ctx context.Context, o *ownership) error {
 	}
 }
 
-// recount tells the hold count of a holder whose field stands with that of an earlier tenure.
+// syncCount tells the hold count of a holder whose field stands with that of an earlier tenure.
 func (s *lockState) syncCount(ctx context.Context, o *ownership) error {
 	g, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
 		return lua.Count{Owner: o.owner, Count: 1, Order: order}.Run(ctx, s.c.commands, &s.keys)
@@ -130,7 +130,7 @@ func (s *lockState) syncCount(ctx context.Context, o *ownership) error {
 	return err
 }
 
-// alignField moves the field in Redis to the holder of this Client, if there is one, before
+// syncFieldFirst moves the field in Redis to the holder of this Client, if there is one, before
 // a query.
 func (l *Lock) syncFieldFirst(ctx context.Context) error {
 	s := l.c.findState(l)
@@ -151,7 +151,7 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 	return nil
 }
 
-// move moves the field of a lease.
+// moveField moves the field of a lease.
 func (s *lockState) moveField(ctx context.Context, l *lease, from, to string, doubted bool) error {
 	lease := s.c.cfg.lease
 	g, unanswered, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {

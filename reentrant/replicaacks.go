@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// line sends the command that grants a lock and, if the Client wants that, asks on
+// replicaAcks sends the command that grants a lock and, if the Client wants that, asks on
 // the same connection how many replicas have it.
 type replicaAcks struct {
 	c    *Client

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// inquiry is the question where a slot is.
+// lookup is the question where a slot is.
 type lookup struct {
 	slot    *slot
 	line    *nodeConn // where the slot was when the question came up

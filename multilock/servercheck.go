@@ -8,7 +8,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// proof is a server's word that it has been running for so long that no lock can be
+// serverCheck is a server's word that it has been running for so long that no lock can be
 // trusted any more which it may have forgotten. The zero proof is that of nothing.
 //
 // It has to come after the grant that it is for. A server that answers the question
@@ -25,7 +25,7 @@ type serverCheck struct {
 // two instants that are cut to whole seconds.
 const uptimeError = time.Second
 
-// prove asks the member's servers who they are, within the members' limit, at which ctx
+// checkServer asks the member's servers who they are, within the members' limit, at which ctx
 // ends. The error is [ErrQuarantined] if they are too young, or others than before and so
 // of unknown history.
 func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, error) {

@@ -10,7 +10,7 @@ const (
 	byRenewal
 )
 
-// queue is a min-heap of watches by the instant at which something is due. It
+// timeHeap is a min-heap of watches by the instant at which something is due. It
 // knows where in it each watch is, so that a watch can be moved or taken out
 // without a search, and it allocates only to grow. The instant is kept beside
 // the pointer so that comparing does not touch the watches themselves.

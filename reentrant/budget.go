@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// maxTurns is how often in a row a lock is handed over inside this Client while
+	// maxHandOffs is how often in a row a lock is handed over inside this Client while
 	// waiters of other clients are registered; then it goes out to them.
 	maxHandOffs = 16
 
-	// maxTurnsBesideRedisson is the same while waiters of Redisson are there: two turns
+	// maxHandOffsBesideRedisson is the same while waiters of Redisson are there: two turns
 	// of ours to one of theirs, or two.
 	maxHandOffsBesideRedisson = 1
 
-	// maxShortTurns and shortTurnsFor are the bounds instead where they leave more: turns
+	// maxShortHandOffs and shortTurnsFor are the bounds instead where they leave more: turns
 	// may be so short that sixteen of them are little beside the way to another process.
 	maxShortHandOffs = 256
 	shortHandOffsFor = 2 * time.Millisecond
 
-	// quietFor is how long after Redis has said so nobody else is taken to wait. A
+	// aloneFor is how long after Redis has said so nobody else is taken to wait. A
 	// waiter that registers meanwhile waits so much longer.
 	aloneFor = 10 * time.Millisecond
 )
 
-// turns counts the hand-offs inside this Client, and bounds them while others wait.
+// budget counts the hand-offs inside this Client, and bounds them while others wait.
 type budget struct {
 	used       int       // since the lock came to this Client, or Redis said that nobody else waits
 	since      time.Time // when that was
@@ -34,10 +34,10 @@ type budget struct {
 	aloneUntil time.Time // until then nobody else is taken to wait
 }
 
-// restart begins to count anew: the lock has come to this Client, or left it.
+// reset begins to count anew: the lock has come to this Client, or left it.
 func (b *budget) reset(now time.Time) { b.used, b.since, b.aloneUntil = 0, now, time.Time{} }
 
-// told notes what Redis said of those who wait elsewhere. Where it cannot count the
+// learn notes what Redis said of those who wait elsewhere. Where it cannot count the
 // clients of Redisson that do, there may be some.
 func (b *budget) learn(g lua.Granted, now time.Time) {
 	b.others = g.Others > 0 || g.RedissonWaiters != 0
@@ -53,7 +53,7 @@ func (b *budget) learn(g lua.Granted, now time.Time) {
 	b.aloneUntil = time.Time{}
 }
 
-// spent reports whether there were as many hand-offs as others are to bear.
+// exhausted reports whether there were as many hand-offs as others are to bear.
 func (b *budget) exhausted(now time.Time) bool {
 	switch {
 	case b.limit == maxHandOffsBesideRedisson:
@@ -64,10 +64,10 @@ func (b *budget) exhausted(now time.Time) bool {
 	return b.used >= maxShortHandOffs || now.Sub(b.since) >= shortHandOffsFor
 }
 
-// over reports whether the lock is to go out to the others.
+// mustYield reports whether the lock is to go out to the others.
 func (b *budget) mustYield(now time.Time) bool { return b.others && b.exhausted(now) }
 
-// unasked reports whether there may be one more hand-off without asking Redis who waits.
+// mayHandOff reports whether there may be one more hand-off without asking Redis who waits.
 func (b *budget) mayHandOff(now time.Time) bool {
 	if now.Before(b.aloneUntil) {
 		b.used, b.since = 0, now

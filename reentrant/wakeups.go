@@ -5,13 +5,13 @@ import (
 	"github.com/redlatch/redlatch/pubsub"
 )
 
-// ears is the subscription of one queue: to the client's own channel, on which a
+// wakeups is the subscription of one queue: to the client's own channel, on which a
 // release wakes it and, while Redisson is about, to what is needed to hear Redisson.
 type wakeups struct {
 	own *pubsub.Subscription
 
 	// The lock's common channel, on which Redisson's releases are heard, and that of the
-	// listeners, by which a release tells Go clients from Redisson's; nil unless they are needed (overhear).
+	// listeners, by which a release tells Go clients from Redisson's; nil unless they are needed (listenForRedisson).
 	listeners, common *pubsub.Subscription
 
 	// Capacity 1 each: the head shall try again.
@@ -36,7 +36,7 @@ func (w *wakeups) signalFreed() {
 	}
 }
 
-// forget drops the signals that nobody has taken yet.
+// drain drops the signals that nobody has taken yet.
 func (w *wakeups) drain() {
 	select {
 	case <-w.wake:
@@ -48,7 +48,7 @@ func (w *wakeups) drain() {
 	}
 }
 
-// listen subscribes unless that is done already. The caller has queue.mu.
+// listen subscribes unless that is done already. The caller has lockState.mu.
 func (s *lockState) listen() {
 	if s.wakeups != nil {
 		return
@@ -67,12 +67,12 @@ func (s *lockState) listen() {
 	})
 }
 
-// overhear subscribes to Redisson's releases too, or ends that, by the answer that somebody
+// listenForRedisson subscribes to Redisson's releases too, or ends that, by the answer that somebody
 // else has the lock. Not every process that waits is to hear every release, ours
 // included: that would cost more than all the rest. One is enough, since it takes the lock and
 // then wakes the next. It is whoever comes first, for a forced unlock; and while Redisson has the lock or is
 // to have it, whoever has seen that: the lock was free before, and the client that was woken
-// found it taken. The caller has queue.mu.
+// found it taken. The caller has lockState.mu.
 func (s *lockState) listenForRedisson(busy lua.Granted) {
 	w := s.wakeups
 	theirs := busy.Yielded || busy.Holder != "" && !ofRedlatch(busy.Holder)
@@ -106,12 +106,12 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 // was woken on its own channel. Redisson reads it as the number 0, a release.
 const wokenAlready = "-0"
 
-// heard reports whether messages to this client would arrive.
+// listening reports whether messages to this client would arrive.
 func (s *lockState) listening() bool {
 	return s.wakeups != nil && s.wakeups.own.Confirmed()
 }
 
-// stopListening ends the subscription. The caller has queue.mu.
+// stopListening ends the subscription. The caller has lockState.mu.
 func (s *lockState) stopListening() {
 	w := s.wakeups
 	if w == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// queue is one lock as one Client sees it: which of its owners holds it, and who
+// lockState is one lock as one Client sees it: which of its owners holds it, and who
 // waits, first come first served. Only the head of the waiters talks to Redis, and
 // only while none of the Client's owners holds the lock.
 type lockState struct {
@@ -48,7 +48,7 @@ func newLockState(c *Client, l *Lock) *lockState {
 	return &lockState{c: c, name: l.name, keys: l.keys, wire: make(chan struct{}, 1)}
 }
 
-// lock and unlock of queue.mu are left to the callers of what follows.
+// lock and unlock of lockState.mu are left to the callers of what follows.
 
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.
 func (s *lockState) enqueue(r *request) *waiter {
@@ -75,7 +75,7 @@ func (s *lockState) remove(w *waiter, final waiterState) {
 	w.notify()
 }
 
-// refuse ends, with its error, the waits that have seen the same outage as that of the
+// endWaits ends, with its error, the waits that have seen the same outage as that of the
 // head: each of them would begin to bear it anew when its turn has come. Those who came after
 // its beginning have borne it since they came; if the head had no answer before, and they have
 // waited for as long as any call goes on then, they end too.
@@ -132,17 +132,17 @@ func (s *lockState) grant(w *waiter, o *ownership) {
 	}
 }
 
-// keep adds a user to a queue that has one already.
+// addUser adds a user to a queue that has one already.
 func (s *lockState) addUser() { s.users.Add(1) }
 
-// leave takes back one keep or [Client.joinQueue].
+// dropUser takes back one keep or [Client.joinQueue].
 func (s *lockState) dropUser() {
 	if s.users.Add(-1) == 0 {
 		s.c.dropState(s)
 	}
 }
 
-// hurry wakes everybody who waits, for Close.
+// wakeAll wakes everybody who waits, for Close.
 func (s *lockState) wakeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

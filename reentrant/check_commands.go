@@ -27,7 +27,7 @@ const (
 	noPolicy   = "it is not known whether Redis may evict locks"
 )
 
-// trial is one command that is refused if the user lacks a permission, and otherwise
+// aclCommand is one command that is refused if the user lacks a permission, and otherwise
 // fails or finds nothing. It never writes.
 type aclCommand struct {
 	without  string
@@ -35,7 +35,7 @@ type aclCommand struct {
 	args     []any
 }
 
-// keyTrials are those of what all scripts together do with one kind of key.
+// keyCommands are those of what all scripts together do with one kind of key.
 type keyCommands struct {
 	key      string
 	kind     string // what its name begins with; empty for the lock's own
@@ -44,7 +44,7 @@ type keyCommands struct {
 	trials   []aclCommand
 }
 
-// trialsOf lists what the scripts do with the keys of a lock. A command that could write is
+// commandsOf lists what the scripts do with the keys of a lock. A command that could write is
 // given arguments that it refuses, which it does after Redis has looked at the permissions.
 func commandsOf(l *Lock) []keyCommands {
 	const field = "f"

@@ -11,7 +11,7 @@ import (
 // leases run out and never unlock must not cost memory for ever.
 const maxLost = 1024
 
-// record is who holds a MultiLock, for Unlock and nested calls. All that [MultiLock.With] makes of one
+// holdRecord is who holds a MultiLock, for Unlock and nested calls. All that [MultiLock.With] makes of one
 // MultiLock share it.
 type holdRecord struct {
 	mu    sync.Mutex

@@ -15,7 +15,7 @@ import (
 // that no majority has ever answered gives up.
 const maxFailures = 3
 
-// gathering is the way of one call to a hold: rounds of single attempts on all members
+// acquisition is the way of one call to a hold: rounds of single attempts on all members
 // in parallel, and waits on one of them in between (wait.go). It belongs to the calling
 // goroutine.
 type acquisition struct {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pace is what the calls of late say about the next: how many targets it may have, and how
+// roundTrips is what the calls of late say about the next: how many targets it may have, and how
 // soon its answer can be expected. The watchdog's mutex guards it.
 //
 // Places are few, as each takes a connection, so what grows with the backlog is the batch: by

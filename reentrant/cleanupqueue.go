@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// chores is what a Client has to do in the background for locks that nobody of it holds any more.
-// All its locks may be lost at the same time, so a chore is an entry in a queue, and not a
+// cleanups is what a Client has to do in the background for locks that nobody of it holds any more.
+// All its locks may be lost at the same time, so a clean-up is an entry in a queue, and not a
 // goroutine: cleaners goroutines at most carry them out, the earliest first, one of which waits
 // while none is due. They end when nothing is left.
 //
-// A chore is one that [Client.begin] has announced and a user of its lock, until it is done.
+// A clean-up is one that [Client.begin] has announced and a user of its lock, until it is done.
 type cleanups struct {
 	c      *Client
-	sooner chan struct{} // holds one signal: the first chore is an earlier one now
+	sooner chan struct{} // holds one signal: the first clean-up is an earlier one now
 
 	mu      sync.Mutex
 	queue   cleanupQueue // guarded by mu
 	workers int          // goroutines, at most cleaners; guarded by mu
-	waiting bool         // one of them waits for the first chore; guarded by mu
+	waiting bool         // one of them waits for the first clean-up; guarded by mu
 }
 
-// chore is tried again until it is done, its time is over, or the Client has no time for it any more.
+// cleanup is tried again until it is done, its time is over, or the Client has no time for it any more.
 type cleanup struct {
 	s     *lockState
 	at    time.Time     // of the next try
@@ -36,7 +36,7 @@ type cleanup struct {
 
 func newCleanups(c *Client) *cleanups { return &cleanups{c: c, sooner: make(chan struct{}, 1)} }
 
-// add takes on a chore. It is not done if the Client is closed. The caller has queue.mu or is a
+// add takes on a clean-up. It is not done if the Client is closed. The caller has lockState.mu or is a
 // user of the queue.
 func (s *cleanups) add(x *cleanup) {
 	if !s.c.begin() {
@@ -50,11 +50,11 @@ func (s *cleanups) add(x *cleanup) {
 	s.enlist()
 }
 
-// enlist starts a worker if the first chore has none that waits for it. The caller has mu.
+// enlist starts a worker if the first clean-up has none that waits for it. The caller has mu.
 func (s *cleanups) enlist() {
 	if len(s.queue) > 0 && !s.waiting && s.workers < cleaners {
 		s.workers++
-		s.c.workers.gone.Go(s.work) // ends when nothing is left; Close waits for each chore
+		s.c.workers.gone.Go(s.work) // ends when nothing is left; Close waits for each clean-up
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *cleanups) work() {
 	}
 }
 
-// carryOut tries a chore once, and keeps it for later if it is not done.
+// carryOut tries a clean-up once, and keeps it for later if it is not done.
 func (s *cleanups) carryOut(x *cleanup) {
 	done, returned := true, false
 	ctx, cancel := context.WithDeadline(s.c.ctx, x.until)
@@ -105,7 +105,7 @@ func (s *cleanups) again(x *cleanup) {
 	s.push(x)
 }
 
-// push adds a chore to the queue, and has a worker look at it. The caller has mu.
+// push adds a clean-up to the queue, and has a worker look at it. The caller has mu.
 func (s *cleanups) push(x *cleanup) {
 	heap.Push(&s.queue, x)
 	if s.queue[0] == x {
@@ -113,7 +113,7 @@ func (s *cleanups) push(x *cleanup) {
 	}
 }
 
-// next waits for the first chore that is to be tried and takes it. It returns nil, and the worker is
+// next waits for the first clean-up that is to be tried and takes it. It returns nil, and the worker is
 // counted out, if nothing is left or another worker waits already.
 func (s *cleanups) next() *cleanup {
 	s.mu.Lock()
@@ -149,7 +149,7 @@ func (s *cleanups) await(d time.Duration) {
 	}
 }
 
-// choreQueue is a heap by the time of the next try.
+// cleanupQueue is a heap by the time of the next try.
 type cleanupQueue []*cleanup
 
 func (h cleanupQueue) Len() int           { return len(h) }

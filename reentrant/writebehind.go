@@ -6,13 +6,13 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// passOn is the write-behind hand-off: it makes the first waiter the holder on the lease
+// handOffUnasked is the write-behind hand-off: it makes the first waiter the holder on the lease
 // that h holds and Redis has confirmed, at once and without a word to Redis. It returns
 // false if that may not be, and h is to be released in the ordinary way. h is live, its last hold is
-// being released, and its lease is valid until then. The caller has queue.mu.
+// being released, and its lease is valid until then. The caller has lockState.mu.
 //
 // To everybody else it is one tenure of this Client: the key exists all the while, and
-// one of its owners' fields stands in it (follow.go).
+// one of its owners' fields stands in it (fieldsync.go).
 func (s *lockState) handOffUnasked(o *ownership, now, until time.Time) bool {
 	w := s.waiters.first
 	switch {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxIdle is how many goroutines of a crew are kept for the next command.
+	// maxIdle is how many goroutines of workers are kept for the next command.
 	maxIdle = 16
 	// idleFor is how long.
 	idleFor = time.Second
 )
 
-// crew runs what must go on when its caller leaves, on goroutines that are kept for the next
+// workers runs what must go on when its caller leaves, on goroutines that are kept for the next
 // time: a new one begins with a small stack, and growing it through go-redis' calls costs more than all
 // else that a command costs here.
 type workers struct {

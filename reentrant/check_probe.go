@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// visit looks at one lock on the server that has it.
+// probe looks at one lock on the server that has it.
 type probe struct {
 	lock    *Lock
 	node    redis.UniversalClient

@@ -129,7 +129,7 @@ func (a *acquisition) bounded(d time.Duration) time.Duration {
 // spread is a random time, least or up to twice that.
 func spread(least time.Duration) time.Duration { return least + rand.N(least) }
 
-// notePace notes how long a member took to be held.
+// noteResponseTime notes how long a member took to be held.
 func (m *member) noteResponseTime(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// twice looks for two members that are one lock on one server, by way of two Clients.
+// duplicates looks for two members that are one lock on one server, by way of two Clients.
 // The first that is granted keeps the other busy; in another database it does not, but
 // the servers are not independent then.
 func duplicates(grips []memberHold) error {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// manager keeps the connection in line with the registry. Its fields belong to
+// connLoop keeps the connection in line with the registry. Its fields belong to
 // the goroutine in run.
 type connLoop struct {
 	line  *nodeConn

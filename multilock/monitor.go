@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// keep is the hold's keeper: it says when the hold is lost and, in a quorum, asks the
+// monitor is the hold's monitor: it says when the hold is lost and, in a quorum, asks the
 // servers who they are and takes members that are missing. It ends with the hold. The
 // members' watchdogs renew them without it.
 func (h *Hold) monitor() {
@@ -23,7 +23,7 @@ func (h *Hold) monitor() {
 		working--
 		asked[n.at] = false
 		if unwanted := h.apply(n); unwanted != nil {
-			// It ends with ctx at the latest, like all that the keeper waits for.
+			// It ends with ctx at the latest, like all that the monitor waits for.
 			freeing.Go(func() { h.l.giveBack(ctx, unwanted) })
 		}
 	}
@@ -114,10 +114,10 @@ func (h *Hold) lose() {
 	}
 	h.cancel(h.err)
 	close(h.lost) // last: whoever hears it finds the cause in the ctx
-	h.notify()    // the keeper, if it is not the one who calls
+	h.notify()    // the monitor, if it is not the one who calls
 }
 
-// freeWithin is how long the keeper of a hold that is lost waits for the rest to be freed. It goes on in
+// freeWithin is how long the monitor of a hold that is lost waits for the rest to be freed. It goes on in
 // the background then.
 const freeWithin = 5 * time.Second
 

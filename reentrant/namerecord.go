@@ -42,7 +42,7 @@ func WithClientName(name string) Option {
 	}
 }
 
-// card is the key that says what the Client calls itself. It is nil for a Client without a name.
+// nameRecord is the key that says what the Client calls itself. It is nil for a Client without a name.
 //
 // A goroutine writes it while the Client is in use, and ends when that has not been so for a period: used implies that
 // there is one. Close ends it, and waits for it.
@@ -156,7 +156,7 @@ func (r *nameRecord) write() {
 	r.there = err == nil || lua.Unknown(err)
 }
 
-// tear deletes the key, until ctx ends, for a Client that closes: the key would say for a minute that it is there.
+// delete deletes the key, until ctx ends, for a Client that closes: the key would say for a minute that it is there.
 func (r *nameRecord) delete(ctx context.Context) {
 	if r == nil {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// news is what upkeep found out about one member.
+// update is what maintenance found out about one member.
 type update struct {
 	memberHold                  // as it is now
-	at         int              // in the hold's grips
-	before     reentrant.Tenure // the hold on it when upkeep began; nil: none
+	at         int              // in the hold's member holds
+	before     reentrant.Tenure // the hold on it when maintenance began; nil: none
 }
 
-// firstUpkeep is when the first upkeep is due: soon if a member is missing. It may just
+// firstMaintenance is when the first maintenance is due: soon if a member is missing. It may just
 // have been slow, or on its way from its last owner.
 func (h *Hold) firstMaintenance() time.Duration {
 	h.mu.Lock()
@@ -27,7 +27,7 @@ func (h *Hold) firstMaintenance() time.Duration {
 	return h.l.cfg.tick
 }
 
-// upkeep begins to ask the servers of all members that are held, and to take those
+// maintain begins to ask the servers of all members that are held, and to take those
 // that are not, but for those whose news are still to come: a silent one must not keep the
 // others from proving themselves. It returns how many more news will come.
 func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) (n int) {
@@ -45,13 +45,13 @@ func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) 
 		case x.held() && h.l.cfg.prove:
 			n++
 			asked[i] = true
-			go deliver(found, update{x, i, x.tenure}, func() update { // the keeper waits for it
+			go deliver(found, update{x, i, x.tenure}, func() update { // the monitor waits for it
 				return update{h.l.verify(ctx, x), i, x.tenure}
 			})
 		case !x.held() && !ending:
 			n++
 			asked[i] = true
-			go deliver(found, update{memberHold{m: x.m, err: errAborted}, i, nil}, func() update { // the keeper waits for it
+			go deliver(found, update{memberHold{m: x.m, err: errAborted}, i, nil}, func() update { // the monitor waits for it
 				return update{h.l.attempt(ctx, x.m, lease), i, nil}
 			})
 		}

@@ -2,7 +2,7 @@ package pubsub
 
 import "time"
 
-// line is one connection and the channels that are heard on it. A hub has one; in a
+// nodeConn is one connection and the channels that are heard on it. A hub has one; in a
 // cluster it has one for each node, and one more for nodes without sharded pub/sub.
 type nodeConn struct {
 	hub  *Hub
@@ -12,7 +12,7 @@ type nodeConn struct {
 	// suffices: the manager looks at everything each time.
 	wake chan struct{}
 
-	// manager belongs to the goroutine that runs it. It passes from one run to
+	// loop belongs to the goroutine that runs it. It passes from one run to
 	// the next under Hub.mu, with running, so that the delay between attempts to
 	// connect is kept also when each attempt has a listener of its own.
 	loop connLoop
@@ -70,7 +70,7 @@ func (l *nodeConn) retire() bool {
 	return true
 }
 
-// poke wakes the manager.
+// notify wakes the connection loop.
 func (l *nodeConn) notify() { notify(l.wake) }
 
 func notify(wake chan struct{}) {
