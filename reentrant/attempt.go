@@ -24,46 +24,50 @@ type attempt struct {
 // attempt tries once to take the lock for the head of the queue. It runs to its end
 // whether or not the call still waits, and gives back what nobody wants any more.
 func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
-	select {
-	case s.wire <- struct{}{}:
-	case <-w.gone:
+	t, ok := s.takeTurnUnless(w.gone)
+	if !ok {
 		return attempt{overtaken: true}
 	}
-	wired := true
+	got, unwanted := s.attemptInTurn(ctx, t, w)
+	switch {
+	case unwanted != nil:
+		_ = s.releaseInTurn(ctx, t, unwanted) // its error is cleaned up after
+	case got.hold != nil && !s.c.mute:
+		// Without the turn: an event function that takes its time must not keep others from their commands.
+		o := got.hold
+		o.announce(func() {
+			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.owner, Token: o.token, Waited: time.Since(w.began)})
+		})
+	}
+	return got
+}
+
+// attemptInTurn sends the command and settles its answer. It ends the turn, unless it returns an
+// ownership that Redis has granted and nobody wants: then the caller releases that with the turn.
+func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got attempt, unwanted *ownership) {
 	defer func() {
-		if wired {
-			<-s.wire
+		if unwanted == nil {
+			t.done()
 		}
 	}()
-
-	s.mu.Lock()
-	if w.state != leading {
-		s.mu.Unlock()
-		return attempt{overtaken: true}
+	heard, since, leads := s.beginAttempt(w)
+	if !leads {
+		return attempt{overtaken: true}, nil
 	}
-	s.resumeListening()
-	heard, since := s.listening(), s.since
-	if s.wakeups != nil {
-		s.wakeups.drain() // whatever they told, this attempt comes after it
-	}
-	s.asked = time.Now()
-	s.mu.Unlock()
-
-	order := s.order()
+	order := t.order()
 	command := lua.Acquire{
 		Owner: w.owner, Lease: w.lease, Order: order,
-		Client: s.c.id, Since: since, Fencing: w.fencing,
+		Client: s.c.id, Since: since, Fencing: w.fencing, AfterRedisson: s.afterRedisson.Load(),
 	}
 	if heard {
 		command.Register = registryTTL
 	}
-	command.AfterRedisson = s.afterRedisson.Load()
 	acks := s.c.replicaAcks(s.keys.Lock)
 	sent := time.Now()
 	returned := false
 	defer func() {
 		if !returned {
-			s.attemptAborted(w, order, heard)
+			s.attemptAborted(t, w, order, heard)
 		}
 	}()
 	answer, err := command.Run(ctx, acks, &s.keys)
@@ -71,50 +75,59 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale
 	}
-	s.settle(order, err)
-
-	s.mu.Lock()
-	s.asked = time.Time{}
-	s.busy = err == nil && answer.Verdict == lua.Busy && s.waiters.first != nil
-	if err == nil {
-		s.answers++
+	t.settle(order, err)
+	got, unwanted = s.settleAttempt(w, answer, err, heard, sent, acks)
+	if got.err != nil && unwanted == nil {
+		got.err = s.explain(ctx, got.err)
 	}
-	switch {
-	case err != nil:
+	return got, unwanted
+}
+
+// beginAttempt reports false if w leads no more. since is the Client's arrival in the registry of waiters,
+// and heard says that messages would reach the Client, so that it can register.
+func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.state != leading {
+		return false, 0, false
+	}
+	s.resumeListening()
+	if s.wakeups != nil {
+		s.wakeups.drain() // this attempt comes after all that they told
+	}
+	s.outage.begin(time.Now())
+	return s.listening(), s.since, true
+}
+
+// settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that was granted and
+// must be released.
+func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, heard bool, sent time.Time, acks *replicaAcks) (got attempt, unwanted *ownership) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage.end()
+	s.busy = err == nil && answer.Verdict == lua.Busy && s.waiters.first != nil
+	if err != nil {
 		s.attemptFailed(w, heard, err)
-		s.mu.Unlock()
-		return attempt{err: s.explain(ctx, err)}
-	case answer.Verdict == lua.Busy:
+		return attempt{err: err}, nil
+	}
+	s.outage.answers++
+	if answer.Verdict == lua.Busy {
 		if heard {
 			s.since = answer.Since
 		}
 		s.leaveRegistry()
-		s.mu.Unlock()
-		return attempt{answer: answer, heard: heard}
+		return attempt{answer: answer, heard: heard}, nil
 	}
-
 	s.since = 0
 	s.budget.reset(time.Now())
 	o := s.hold(&w.request, answer, sent)
-	refusal := s.refusal(o, w, acks)
-	if refusal == nil {
-		s.grant(w, o)
-		s.mu.Unlock()
-		wired = false
-		<-s.wire // an event function that takes its time must not keep others from their commands
-		if !s.c.mute {
-			o.announce(func() {
-				s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.owner, Token: o.token, Waited: time.Since(w.began)})
-			})
-		}
-		return attempt{hold: o}
+	if refusal := s.refusal(o, w, acks); refusal != nil {
+		o.refused = true
+		o.beginRelease(refusal)
+		return attempt{err: refusal}, o
 	}
-	o.refused = true
-	o.beginRelease(refusal)
-	s.mu.Unlock()
-	wired = false
-	_ = s.releaseInTurn(ctx, o) // its error is cleaned up after
-	return attempt{err: refusal}
+	s.grant(w, o)
+	return attempt{hold: o}, nil
 }
 
 // refusal says why a lock that Redis granted is not to be held. The caller has
@@ -148,12 +161,13 @@ func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 	s.leaveRegistry()
 }
 
-// attemptAborted settles an attempt whose command has not returned. The caller has the wire.
-func (s *lockState) attemptAborted(w *waiter, order lua.Order, heard bool) {
-	s.settle(order, errAborted)
+// attemptAborted settles an attempt whose command has not returned.
+func (s *lockState) attemptAborted(t turn, w *waiter, order lua.Order, heard bool) {
+	t.settle(order, errAborted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked, s.busy = time.Time{}, false
+	s.outage.end()
+	s.busy = false
 	s.attemptFailed(w, heard, errAborted)
 }
 

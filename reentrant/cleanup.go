@@ -25,7 +25,7 @@ func (s *lockState) cleanUp(owner string, expires time.Time) { s.cleanUpTo(owner
 
 // cleanUpTo is cleanUp of an owner that leaves the lock by a parting, if that is not nil.
 func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
-	s.background(expires, func(ctx context.Context) (done bool) {
+	s.inTurn(expires, func(ctx context.Context, t turn) (done bool) {
 		s.mu.Lock()
 		o := s.holder
 		again := o != nil && (o.owner == owner || o.lease.standsFor(owner))
@@ -33,15 +33,7 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 		if again {
 			return true
 		}
-		epochSet := true
-		_, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-			verdict, set, err := s.freeing(ctx, s.c.single, owner, to, order)
-			epochSet = set || order.Epoch == 0
-			return lua.Granted{Verdict: verdict}, err
-		})
-		if err == nil && !epochSet {
-			s.doubt = true
-		}
+		_, _, err := t.free(ctx, s.c.single, owner, to)
 		if err == nil {
 			s.mu.Lock()
 			if s.wakeups != nil {
@@ -56,22 +48,11 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 // repairCount brings the hold count in Redis in line, in the background, after a
 // command for it was not answered. The caller has lockState.mu.
 func (s *lockState) repairCount(o *ownership) {
-	s.background(time.Now().Add(s.c.cfg.lease), func(ctx context.Context) (done bool) {
-		if err := s.syncFieldNow(ctx, o); err != nil {
+	s.inTurn(time.Now().Add(s.c.cfg.lease), func(ctx context.Context, t turn) (done bool) {
+		if err := s.syncFieldNow(ctx, t, o); err != nil {
 			return errors.Is(err, errSuperseded)
 		}
-		_, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-			s.mu.Lock()
-			count, state := o.count, o.state
-			if state == live {
-				o.lease.countOf, o.lease.nested = o, true
-			}
-			s.mu.Unlock()
-			if state != live {
-				return lua.Granted{}, errSuperseded
-			}
-			return lua.Count{Owner: o.owner, Count: count, Order: order}.Run(ctx, s.c.single, &s.keys)
-		})
+		_, _, err := t.setCount(ctx, s.c.single, o.owner, maxRetries, o.countNow)
 		return err == nil || lua.ForeignKey(err)
 	})
 }
@@ -82,7 +63,7 @@ func (s *lockState) leaveRegistry() {
 	if s.since == 0 || s.waiters.first != nil || s.holder != nil {
 		return
 	}
-	s.background(time.Now().Add(registryTTL), func(ctx context.Context) (done bool) {
+	s.inTurn(time.Now().Add(registryTTL), func(ctx context.Context, _ turn) (done bool) {
 		s.mu.Lock()
 		needed := s.since != 0 && s.waiters.first == nil
 		s.mu.Unlock()
@@ -97,18 +78,6 @@ func (s *lockState) leaveRegistry() {
 		s.mu.Unlock()
 		return true
 	})
-}
-
-// background repeats a command, with the wire, until it is done or its time is
-// over. The caller has lockState.mu.
-func (s *lockState) background(until time.Time, command func(context.Context) (done bool)) {
-	s.c.cleanups.add(&cleanup{s: s, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
-		if !take(ctx, s.wire) {
-			return true
-		}
-		defer func() { <-s.wire }()
-		return ctx.Err() != nil || command(ctx) // take goes either way when both are ready
-	}})
 }
 
 // take fills a place in a channel that counts, and reports false if ctx ends first.

@@ -71,7 +71,7 @@ type Client struct {
 	lost   losses                // guarded by mu
 	oldest []*lostHold           // guarded by mu; those that forgetOldest is to forget, which runs while there are any
 
-	doubtUntil time.Time // guarded by mu; a queue made before it begins in doubt
+	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
 	lateUntil atomic.Pointer[time.Time] // renewals of ownerships that have ended may run until then; nil: never
 }
@@ -177,22 +177,23 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	return l
 }
 
-// useState returns the queue of a lock, for a user that must call lockState.leave.
+// useState returns the state of a lock, for a user that must call lockState.dropUser.
 func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.states[l.name]
 	if s == nil {
 		s = newLockState(c, l)
-		s.doubt = !c.doubtUntil.IsZero() && time.Now().Before(c.doubtUntil)
-		s.older = s.doubt
+		q := &s.sequencer
+		q.unknown = !c.inheritUntil.IsZero() && time.Now().Before(c.inheritUntil)
+		q.inherited = q.unknown
 		c.states[l.name] = s
 	}
 	s.addUser()
 	return s
 }
 
-// findState is joinQueue for a user who has business only with a queue in use.
+// findState is useState, but returns nil if nobody uses the lock.
 func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,11 +204,10 @@ func (c *Client) findState(l *Lock) *lockState {
 	return s
 }
 
-// dropState forgets a queue that nobody uses, unless somebody has joined it since. What
-// it was in doubt about outlives it: a release that was never answered may arrive when
-// the owner holds the lock anew, by way of the next queue of that name. Queues of every
-// name begin with an epoch then, which is little to pay. No user being left, nobody has
-// the wire.
+// dropState removes a lock state without users, unless a caller has begun to use it since. If one of
+// its commands is still unanswered, that command may run after the same owner has taken the lock
+// again through a new lock state. So for the next 10 minutes every new lock state of this Client starts
+// by setting an epoch, which voids it. Without users nobody has the turn.
 func (c *Client) dropState(s *lockState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +215,7 @@ func (c *Client) dropState(s *lockState) {
 		return
 	}
 	delete(c.states, s.name)
-	if s.doubt && !s.older { // otherwise doubtUntil has reckoned with it
-		c.doubtUntil = time.Now().Add(doubtTTL)
+	if q := &s.sequencer; q.unknown && !q.inherited { // inheritUntil covers what was inherited
+		c.inheritUntil = time.Now().Add(inheritFor)
 	}
 }

@@ -74,9 +74,9 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 
 	x := &extending{hold: h, request: request{lease: d, holdKind: holdKind{fixed: true}}}
 	interrupted := s.call(ctx, nil, nil, func(ctx context.Context) {
-		s.wire <- struct{}{}
-		defer func() { <-s.wire }()
-		x.run(ctx)
+		t := s.takeTurn()
+		defer t.done()
+		x.run(ctx, t)
 	})
 	switch {
 	case interrupted == nil:
@@ -122,50 +122,46 @@ type extending struct {
 	hold *Hold
 	request
 
-	sent time.Time // of the last try; zero: Redis was told nothing; with the wire
+	sent time.Time // of the last try; zero: Redis was told nothing; written with the turn
 	gone bool      // the call has left; guarded by lockState.mu
 	err  error
 }
 
-// run sends the hold count as it is, with the lease that is wanted, and settles the answer. The caller has the wire.
-func (x *extending) run(ctx context.Context) {
+// run sends the hold count as it is, with the lease that is wanted, and settles the answer.
+func (x *extending) run(ctx context.Context, t turn) {
 	returned := false
 	defer func() {
 		if !returned {
 			_ = x.settle(errAborted)
 		}
 	}()
-	err := x.tell(ctx)
+	err := x.tell(ctx, t)
 	returned = true
 	if lost := x.settle(err); lost != nil {
 		x.hold.h.tellLost(lost)
 	}
 }
 
-func (x *extending) tell(ctx context.Context) error {
+func (x *extending) tell(ctx context.Context, t turn) error {
 	o := x.hold.h
 	s := o.s
-	if err := s.syncFieldNow(ctx, o); err != nil {
+	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		return err
 	}
-	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-		s.mu.Lock()
+	g, before, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) {
 		if x.gone || x.hold.over() != nil {
-			s.mu.Unlock()
-			return lua.Granted{}, errSuperseded
+			return 0, 0, false
 		}
 		o.lease.countOf, o.lease.nested = o, o.lease.nested || o.count > 1
 		o.lease.asked(x.lease, x.holdKind)
 		x.sent = time.Now()
-		count := o.count
-		s.mu.Unlock()
-		return lua.Count{Owner: o.owner, Count: count, Lease: x.lease, Order: order}.Run(ctx, s.c.commands, &s.keys)
+		return o.count, x.lease, true
 	})
-	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld && !x.sent.IsZero() {
+	if notOurs(g, err) && !x.sent.IsZero() {
 		s.lose(o.lease, Overridden)
 		return errSuperseded
 	}
-	if err == nil && doubted && g.Verdict != lua.Done {
+	if err == nil && before && g.Verdict != lua.Done {
 		return errInterrupted // by now nobody asks, and the tries before have no answer
 	}
 	return err

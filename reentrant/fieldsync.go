@@ -48,11 +48,11 @@ func (s *lockState) syncField() {
 	})
 }
 
-// syncHolder is align for a caller that does not have the wire.
+// syncHolder takes the turn for syncFieldNow.
 func (s *lockState) syncHolder() error {
-	s.wire <- struct{}{}
-	defer func() { <-s.wire }()
-	return s.syncFieldNow(s.c.ctx, nil)
+	t := s.takeTurn()
+	defer t.done()
+	return s.syncFieldNow(s.c.ctx, t, nil)
 }
 
 // endSync ends follow if there is nothing left to move, in one step: a hand-off after it
@@ -74,10 +74,9 @@ func (o *ownership) synced() bool {
 	return l.next == "" && l.field == o.owner && (l.countOf == o || !l.nested)
 }
 
-// syncFieldNow moves the field in Redis to the owner of h, or of whoever is the holder if h is nil.
-// It returns errSuperseded if that is not live any more, and the holder's loss if Redis does not know
-// the lease. The caller has the wire.
-func (s *lockState) syncFieldNow(ctx context.Context, o *ownership) error {
+// syncFieldNow moves the field in Redis to the owner of o, or of the present holder if o is nil. It returns
+// errSuperseded if that is not live any more, also as Redis does not know the lease.
+func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) error {
 	for {
 		s.mu.Lock()
 		who := s.holder
@@ -92,33 +91,31 @@ func (s *lockState) syncFieldNow(ctx context.Context, o *ownership) error {
 		l := who.lease
 		if l.next == "" && l.field == who.owner {
 			s.mu.Unlock()
-			if err := s.syncCount(ctx, who); err != nil {
+			if err := s.syncCount(ctx, t, who); err != nil {
 				return err
 			}
 			continue
 		}
-		doubted := l.next != "" // that move may have run, or may still: it comes first
-		if !doubted {
+		unknown := l.next != "" // that move may have run, or may still: it comes first
+		if !unknown {
 			l.next, l.moveSent = who.owner, time.Now()
 			s.c.watchdog.Retarget(&l.watch, l.target())
 		}
 		from, to := l.field, l.next
 		s.mu.Unlock()
-		if err := s.moveField(ctx, l, from, to, doubted); err != nil {
+		if err := s.moveField(ctx, t, l, from, to, unknown); err != nil {
 			return err
 		}
-		if o == nil && !doubted {
+		if o == nil && !unknown {
 			return nil // there may be another holder by now, and so on
 		}
 	}
 }
 
 // syncCount tells the hold count of a holder whose field stands with that of an earlier tenure.
-func (s *lockState) syncCount(ctx context.Context, o *ownership) error {
-	g, _, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-		return lua.Count{Owner: o.owner, Count: 1, Order: order}.Run(ctx, s.c.commands, &s.keys)
-	})
-	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld {
+func (s *lockState) syncCount(ctx context.Context, t turn, o *ownership) error {
+	g, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) { return 1, 0, true })
+	if notOurs(g, err) {
 		s.lose(o.lease, Overridden)
 		return errSuperseded
 	}
@@ -142,9 +139,9 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 	behind := s.holder != nil && s.holder.state == live && !s.holder.synced()
 	s.mu.Unlock()
 	if behind {
-		s.wire <- struct{}{}
-		defer func() { <-s.wire }()
-		if err := s.syncFieldNow(ctx, nil); !errors.Is(err, errSuperseded) {
+		t := s.takeTurn()
+		defer t.done()
+		if err := s.syncFieldNow(ctx, t, nil); !errors.Is(err, errSuperseded) {
 			return err
 		}
 	}
@@ -152,13 +149,11 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 }
 
 // moveField moves the field of a lease.
-func (s *lockState) moveField(ctx context.Context, l *lease, from, to string, doubted bool) error {
+func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to string, unknown bool) error {
 	lease := s.c.cfg.lease
-	g, unanswered, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-		return lua.Transfer{From: from, To: to, Lease: lease, Order: order, Wake: s.c.wakeUp()}.
-			Run(ctx, s.c.commands, &s.keys)
-	})
-	if lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld {
+	sent := l.moveSent
+	g, before, err := t.transfer(ctx, s.c.commands, lua.Transfer{From: from, To: to, Lease: lease}, &sent)
+	if notOurs(g, err) {
 		s.lose(l, Overridden)
 		return errSuperseded
 	}
@@ -169,7 +164,7 @@ func (s *lockState) moveField(ctx context.Context, l *lease, from, to string, do
 	case err == nil:
 		l.field, l.next, l.nested = to, "", false
 		s.budget.learn(g, time.Now())
-	case !unanswered && !doubted:
+	case !before && !unknown:
 		l.next = "" // has not run
 	default:
 		return err

@@ -7,33 +7,31 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// release is letGo for a caller that does not have the wire.
+// release takes the turn for releaseInTurn.
 func (s *lockState) release(ctx context.Context, o *ownership) error {
-	s.wire <- struct{}{}
-	return s.releaseInTurn(ctx, o)
+	return s.releaseInTurn(ctx, s.takeTurn(), o)
 }
 
-// releaseInTurn brings an ownership whose state is releasing to its end: the lock goes to the
-// next waiter of this Client, or is freed. A waiter that leaves while the lock is on
-// its way to it, or is refused, passes it on in the same manner, in the background: whoever
-// releases a lock does not wait for what becomes of the others. The caller has the wire,
-// and gives it up. The error is that of h's own release.
-func (s *lockState) releaseInTurn(ctx context.Context, o *ownership) error {
-	handed := false // the wire, to goOn
+// releaseInTurn ends an ownership whose state is releasing, and the turn. The lock goes to the next waiter of this
+// Client, or is freed. If that waiter leaves while the lock is on its way to it, or is refused, the lock goes on from
+// there in the background: the caller of Unlock does not wait for what becomes of the others. The error is about o
+// alone.
+func (s *lockState) releaseInTurn(ctx context.Context, t turn, o *ownership) error {
+	passed := false // the turn, to goOn
 	defer func() {
-		if !handed {
-			<-s.wire
+		if !passed {
+			t.done()
 		}
 	}()
-	next, err := s.handOffOrFree(ctx, o)
+	next, err := s.handOffOrFree(ctx, t, o)
 	if next == nil {
 		return err
 	}
-	handed = true
+	passed = true
 	goOn := func() {
-		defer func() { <-s.wire }()
+		defer t.done()
 		for next != nil {
-			next, _ = s.handOffOrFree(ctx, next) // its error is cleaned up after
+			next, _ = s.handOffOrFree(ctx, t, next) // its error is cleaned up after
 		}
 	}
 	if !s.goBackground(goOn) {
@@ -42,13 +40,13 @@ func (s *lockState) releaseInTurn(ctx context.Context, o *ownership) error {
 	return err
 }
 
-// handOffOrFree ends one ownership. It returns the next that is to be let go, if the waiter that
-// got the lock does not want it any more.
-func (s *lockState) handOffOrFree(ctx context.Context, o *ownership) (next *ownership, err error) {
+// handOffOrFree ends one ownership. It returns the next one to release, if the waiter that got the lock
+// has left.
+func (s *lockState) handOffOrFree(ctx context.Context, t turn, o *ownership) (next *ownership, err error) {
 	if w := s.nextOwner(o); w != nil {
-		return s.transfer(ctx, o, w)
+		return s.transfer(ctx, t, o, w)
 	}
-	return nil, s.free(ctx, o)
+	return nil, s.free(ctx, t, o)
 }
 
 // nextOwner is the waiter to whom the lock goes without being freed in between.
@@ -69,12 +67,9 @@ func (s *lockState) nextOwner(o *ownership) *waiter {
 	return w
 }
 
-// transfer hands the lock over. It returns an ownership that is to be let go in turn,
-// if the waiter left meanwhile.
-func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next *ownership, err error) {
+// transfer hands the lock over to w. It returns an ownership that is to be released in turn, if w has left.
+func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waiter) (next *ownership, err error) {
 	acks := s.c.replicaAcks(s.keys.Lock)
-	// Of the first try that may have run: a second one finds the waiter as the
-	// holder and leaves the lease as it is.
 	var sent time.Time
 	returned := false
 	defer func() {
@@ -82,33 +77,41 @@ func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next
 			_ = s.transferUnanswered(o, w, sent, errAborted)
 		}
 	}()
-	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-		if sent.IsZero() {
-			sent = time.Now()
-		}
-		g, err := lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Order: order, Fencing: w.fencing, Wake: s.c.wakeUp()}.
-			Run(ctx, acks, &s.keys)
-		if err != nil && !lua.Unknown(err) && !s.doubt {
-			sent = time.Time{} // has not run, nor any before it
-		}
-		return g, err
-	})
+	move := lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Fencing: w.fencing}
+	g, before, err := t.transfer(ctx, acks, move, &sent)
 	returned = true
 	switch {
 	case lua.ForeignKey(err):
 		return nil, s.settleRelease(o, false, lua.NotHeld, nil)
-	case err != nil && !doubted:
+	case err != nil && !before:
 		// Refused, by a full Redis for one: what needs no memory may still do.
-		return nil, s.free(ctx, o)
+		return nil, s.free(ctx, t, o)
 	case err != nil:
 		return nil, s.transferUnanswered(o, w, sent, err)
 	case g.Verdict == lua.NotHeld:
 		// A try without an answer that had run would have left the waiter's field there
 		// for a lease: then this says that the lock was lost before.
-		return nil, s.settleRelease(o, doubted && time.Since(sent) >= w.lease, g.Verdict, nil)
+		return nil, s.settleRelease(o, before && time.Since(sent) >= w.lease, g.Verdict, nil)
 	}
+	if next = s.settleTransfer(o, w, g, sent, acks); next == nil {
+		return nil, nil // the waiter tells the hand-off
+	}
+	told := false
+	defer func() {
+		if !told { // and next is known to nobody else
+			_ = s.settleRelease(next, true, lua.Done, errAborted)
+		}
+	}()
+	o.tellOver(next.since.Sub(o.since), nil)
+	told = true
+	return next, nil
+}
 
+// settleTransfer ends o and makes w the holder. If w has left, or is refused, it returns what w would have had, which
+// is to be released.
+func (s *lockState) settleTransfer(o *ownership, w *waiter, g lua.Granted, sent time.Time, acks *replicaAcks) (unwanted *ownership) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.budget.used++
 	s.budget.learn(g, time.Now())
 	o.end(ErrReleased)
@@ -117,11 +120,10 @@ func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next
 	if refusal == nil {
 		w.handedBy = o
 		s.grant(w, to)
-		s.mu.Unlock()
 		if !o.refused {
 			s.c.counters.handedOver.Add(1)
 		}
-		return nil, nil
+		return nil
 	}
 	to.refused = true
 	to.beginRelease(refusal)
@@ -129,16 +131,7 @@ func (s *lockState) transfer(ctx context.Context, o *ownership, w *waiter) (next
 		w.refusal = refusal
 		s.remove(w, refused)
 	}
-	s.mu.Unlock()
-	told := false
-	defer func() {
-		if !told { // and to is known to nobody else
-			_ = s.settleRelease(to, true, lua.Done, errAborted)
-		}
-	}()
-	o.tellOver(to.since.Sub(o.since), nil)
-	told = true
-	return to, nil
+	return to
 }
 
 // transferUnanswered ends an ownership that was to be handed over, after a command without an answer. Either owner may have it in
@@ -154,7 +147,7 @@ func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, 
 }
 
 // free frees the lock in Redis, which wakes the next client.
-func (s *lockState) free(ctx context.Context, o *ownership) error {
+func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 	s.afterRedisson.Store(false)
 	returned := false
 	defer func() {
@@ -162,37 +155,24 @@ func (s *lockState) free(ctx context.Context, o *ownership) error {
 			_ = s.settleRelease(o, true, lua.Done, errAborted)
 		}
 	}()
-	verdict, doubted, err := s.freeField(ctx, o.lease.field, o.lease.parting)
-	if err == nil && verdict == lua.NotHeld && o.lease.next != "" {
+	l := o.lease
+	v, before, err := t.free(ctx, s.c.commands, l.field, l.parting)
+	if err == nil && v == lua.NotHeld && l.next != "" {
 		// The field had been moved by a command that was not answered. If it runs only
 		// now it is stale: the first release has set the epoch.
 		var again bool
-		verdict, again, err = s.freeField(ctx, o.lease.next, o.lease.parting)
-		doubted = doubted || again
+		v, again, err = t.free(ctx, s.c.commands, l.next, l.parting)
+		before = before || again
 	}
 	returned = true
-	return s.settleRelease(o, doubted, verdict, err)
-}
-
-// freeField frees the lock if that owner's field stands in Redis.
-func (s *lockState) freeField(ctx context.Context, owner string, to *parting) (v lua.Verdict, doubted bool, err error) {
-	epochSet := true
-	g, doubted, err := s.sendRepeated(func(order lua.Order) (lua.Granted, error) {
-		verdict, set, err := s.freeing(ctx, s.c.commands, owner, to, order)
-		epochSet = set || order.Epoch == 0
-		return lua.Granted{Verdict: verdict}, err
-	})
-	if err == nil && !epochSet {
-		s.doubt = true // a full Redis did not take the epoch
-	}
 	if lua.ForeignKey(err) {
-		return lua.NotHeld, doubted, nil // somebody wrote over the lock
+		v, err = lua.NotHeld, nil // another client has written over the lock
 	}
-	return g.Verdict, doubted, err
+	return s.settleRelease(o, before, v, err)
 }
 
 // settleRelease ends an ownership with what Redis said of its release.
-func (s *lockState) settleRelease(o *ownership, doubted bool, v lua.Verdict, err error) error {
+func (s *lockState) settleRelease(o *ownership, before bool, v lua.Verdict, err error) error {
 	s.mu.Lock()
 	s.budget.reset(time.Now())
 	held := time.Since(o.since)
@@ -204,7 +184,7 @@ func (s *lockState) settleRelease(o *ownership, doubted bool, v lua.Verdict, err
 			FreeAfter: max(0, time.Until(o.lease.reach)),
 		}
 		o.cleanUp()
-	case v == lua.NotHeld && !doubted:
+	case v == lua.NotHeld && !before:
 		lost = &LostError{Name: s.name, Owner: o.owner, Held: held, Reason: Overridden}
 		err = lost
 	}

@@ -17,7 +17,7 @@ type lease struct {
 	s     *lockState
 	watch watchdog.Watch // guarded by the watchdog
 
-	// All guarded by lockState.mu; field and next owner change with the wire only.
+	// All guarded by lockState.mu; field and next change with the turn only.
 	field             string     // the owner whose field stands in the hash
 	next              string     // the owner to whom the field is being moved, and whose it may be already; empty if it is not
 	moveSent          time.Time  // when that was first asked for

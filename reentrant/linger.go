@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/redlatch/redlatch/lua"
 )
 
 // ErrNested: [Hold.ReleaseAfter] was refused and has changed nothing, since the owner has other holds on the
@@ -63,15 +61,12 @@ func (c *Client) nobody() string {
 
 const nobodys = "=released:"
 
-// freeing sends the command that ends an owner's tenure in Redis: a release, or what leaves the lock to nobody for as
-// long as is left of a parting. The caller has the wire.
-func (s *lockState) freeing(ctx context.Context, p lua.Processor, owner string, to *parting, order lua.Order) (v lua.Verdict, epochSet bool, err error) {
-	if to != nil {
-		if left := time.Until(to.until); left > 0 {
-			return lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
-		}
+// left is how long nobody is to have the lock still; 0 without a parting.
+func (p *parting) left() time.Duration {
+	if p == nil {
+		return 0
 	}
-	return lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
+	return max(0, time.Until(p.until))
 }
 
 // cleanUp goes on in the background with a release that was not confirmed. The caller has lockState.mu.

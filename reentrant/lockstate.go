@@ -21,12 +21,7 @@ type lockState struct {
 	// with Client.mu only, and the queue is dropped at 0 (client.go).
 	users atomic.Int64
 
-	// wire is the right to have a command that changes the lock in flight. One at
-	// a time: so commands run in the order of their numbers, and an answer is
-	// settled before the next command builds on it. Capacity 1; full while taken.
-	wire  chan struct{}
-	doubt bool // a command was sent and not answered, and no epoch set since; guarded by wire
-	older bool // and that was a command of an earlier queue; guarded by wire
+	sequencer sequencer // who may send a command
 
 	afterRedisson atomic.Bool // the last release heard of was Redisson's
 
@@ -37,15 +32,13 @@ type lockState struct {
 	since   int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
 	wakeups *wakeups             // subscription of the waiters; guarded by mu
 	budget  budget               // guarded by mu
-	answers int                  // attempts that Redis answered; guarded by mu
-	asked   time.Time            // when the command under way began, zero if there is none; guarded by mu
+	outage  outage               // whether Redis answers; guarded by mu
 	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
-	failing time.Time            // when the commands began that were refused or not answered, zero if the last was; guarded by mu
-	syncing bool                 // follow is running; guarded by mu
+	syncing bool                 // syncField is running; guarded by mu
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
-	return &lockState{c: c, name: l.name, keys: l.keys, wire: make(chan struct{}, 1)}
+	return &lockState{c: c, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
 }
 
 // lock and unlock of lockState.mu are left to the callers of what follows.
@@ -53,7 +46,7 @@ func newLockState(c *Client, l *Lock) *lockState {
 // enqueue adds a waiter. With nobody of this Client ahead it leads at once.
 func (s *lockState) enqueue(r *request) *waiter {
 	w := s.c.newWaiter()
-	w.request, w.answers = *r, s.answers
+	w.request, w.answers = *r, s.outage.answers
 	s.waiters.add(w)
 	if s.holder != nil && s.c.cfg.handoff == Remote {
 		// The lock will go out at the next release: be able to register with the
@@ -105,11 +98,7 @@ func (s *lockState) silent() bool {
 	if s.holder != nil && s.holder.state == live {
 		return false // an owner of this Client does, and had the word of Redis for it
 	}
-	from := s.failing
-	if from.IsZero() {
-		from = s.asked
-	}
-	return !from.IsZero() && time.Since(from) > silence
+	return s.outage.silent(time.Now())
 }
 
 // promote lets the first waiter lead if nobody of this Client has the lock.

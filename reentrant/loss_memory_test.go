@@ -73,12 +73,12 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 // does not prolong it.
 func TestDoubtIsNotHandedOnForEver(t *testing.T) {
 	c := nowhere(t)
-	until := time.Now().Add(doubtTTL)
-	c.doubtUntil = until
+	until := time.Now().Add(inheritFor)
+	c.inheritUntil = until
 	if _, err := c.NewLock("job").ForceUnlock(t.Context()); err == nil {
 		t.Fatal("a Redis that is nowhere has answered")
 	}
-	if !c.doubtUntil.Equal(until) {
-		t.Errorf("moved by %v", c.doubtUntil.Sub(until))
+	if !c.inheritUntil.Equal(until) {
+		t.Errorf("moved by %v", c.inheritUntil.Sub(until))
 	}
 }

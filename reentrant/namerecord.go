@@ -55,9 +55,9 @@ type nameRecord struct {
 	mu      sync.Mutex
 	keeping bool // the goroutine runs; guarded by mu
 
-	wire  chan struct{} // the right to have a command for the key in flight; capacity 1
-	there bool          // the key may be in Redis; guarded by wire
-	torn  bool          // it is not to be written any more; guarded by wire
+	turn  chan struct{} // the right to have a command for the key in flight; capacity 1
+	there bool          // the key may be in Redis; written with the turn
+	torn  bool          // it is not to be written any more; written with the turn
 }
 
 func newNameRecord(c *Client) *nameRecord {
@@ -65,7 +65,7 @@ func newNameRecord(c *Client) *nameRecord {
 		return nil
 	}
 	return &nameRecord{
-		c: c, key: lua.ClientKey(c.cfg.prefix, c.id), wire: make(chan struct{}, 1),
+		c: c, key: lua.ClientKey(c.cfg.prefix, c.id), turn: make(chan struct{}, 1),
 		value: fmt.Sprintf("%s@%s:%d", c.cfg.clientName, hostname(), os.Getpid()),
 	}
 }
@@ -144,10 +144,10 @@ func (r *nameRecord) write() {
 		return
 	}
 	defer c.end()
-	if !take(c.ctx, r.wire) {
+	if !take(c.ctx, r.turn) {
 		return
 	}
-	defer func() { <-r.wire }()
+	defer func() { <-r.turn }()
 	if r.torn {
 		return
 	}
@@ -162,8 +162,8 @@ func (r *nameRecord) delete(ctx context.Context) {
 		return
 	}
 	_ = r.c.call(ctx, nil, nil, func(ctx context.Context) {
-		r.wire <- struct{}{}
-		defer func() { <-r.wire }()
+		r.turn <- struct{}{}
+		defer func() { <-r.turn }()
 		r.torn = true
 		if r.there {
 			r.there = false

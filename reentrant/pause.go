@@ -12,9 +12,6 @@ const (
 	// first to the last: a message may be lost and a TTL may be missing.
 	firstPoll = time.Second
 	lastPoll  = 5 * time.Second
-	// An attempt without an answer for so long says that Redis is silent, not that
-	// somebody still holds the lock.
-	silence = time.Second
 	// While there is no subscription to wait for, sooner.
 	firstUnsubscribedPoll = 100 * time.Millisecond
 	lastUnsubscribedPoll  = time.Second

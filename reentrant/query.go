@@ -130,23 +130,23 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
 	caller := ctx
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
-		// With the wire: Redis grants this Client nothing meanwhile, and hands nothing over, so
+		// In turn: Redis grants this Client nothing meanwhile, and hands nothing over, so
 		// whoever of its owners is robbed is known.
 		s := l.c.useState(l)
 		defer s.dropUser()
-		s.wire <- struct{}{}
-		defer func() { <-s.wire }()
+		t := s.takeTurn()
+		defer t.done()
 		if caller.Err() != nil {
-			return whyEnded(caller) // it has left while others had the wire
+			return whyEnded(caller) // it has left while others had the turn
 		}
-		s.sending()
+		t.begin()
 		began := time.Now()
-		defer s.sent()
+		defer t.end()
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		if err == nil || time.Since(began) > silence { // not for one lost reply, which nobody repeats
-			s.note(err)
+			t.note(err)
 		}
 		// After a try without an answer "it was free" may be that try's work. Told here, as
 		// the caller may have left.

@@ -27,9 +27,9 @@ func (o *ownership) reenter(ctx context.Context, r request) error {
 		}
 	}()
 	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {
-		s.wire <- struct{}{}
-		defer func() { <-s.wire }()
-		x.run(ctx)
+		t := s.takeTurn()
+		defer t.done()
+		x.run(ctx, t)
 	})
 	returned = true
 	switch {
@@ -54,7 +54,7 @@ type reentry struct {
 	h *ownership
 	request
 
-	told entry // with the wire
+	told entry // written with the turn
 
 	// Guarded by lockState.mu: they decide the race between the answer and the end of
 	// ctx.
@@ -63,15 +63,15 @@ type reentry struct {
 	err     error
 }
 
-// run sends the command and settles its answer. The caller has the wire.
-func (x *reentry) run(ctx context.Context) {
+// run sends the command and settles its answer.
+func (x *reentry) run(ctx context.Context, t turn) {
 	returned := false
 	defer func() {
 		if !returned {
 			_ = x.settle(lua.Granted{}, errAborted)
 		}
 	}()
-	g, err := x.tell(ctx)
+	g, err := x.tell(ctx, t)
 	returned = true
 	if lost := x.settle(g, err); lost != nil {
 		x.h.tellLost(lost)
@@ -170,38 +170,34 @@ type entry struct {
 }
 
 // tell sends the hold count with one hold more, unless the caller is gone: then the
-// same goroutine may have entered by another call already, and would be counted twice. The
-// caller has the wire, so that h.count cannot rise until the answer.
-func (x *reentry) tell(ctx context.Context) (g lua.Granted, err error) {
+// same goroutine may have entered by another call already, and would be counted twice. The turn
+// keeps the count from rising until the answer.
+func (x *reentry) tell(ctx context.Context, t turn) (g lua.Granted, err error) {
 	o, s := x.h, x.h.s
-	if err := s.syncFieldNow(ctx, o); err != nil {
+	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		if errors.Is(err, errSuperseded) {
 			err = nil // the caller finds the ownership at its end
 		}
 		return g, err
 	}
-	send := s.sendRepeated
+	retries := maxRetries
 	if x.quick > 0 {
-		send = s.sendUnrepeated
+		retries = 0
 	}
-	g, _, err = send(func(order lua.Order) (lua.Granted, error) {
-		s.mu.Lock()
+	g, _, err = t.setCount(ctx, s.c.commands, o.owner, retries, func() (int, time.Duration, bool) {
 		if o.state != live || x.gone {
-			s.mu.Unlock()
-			return lua.Granted{}, errSuperseded
+			return 0, 0, false
 		}
 		o.lease.countOf, o.lease.nested = o, true
 		o.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
 		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
-		s.mu.Unlock()
-		return lua.Count{Owner: o.owner, Count: x.told.count, Lease: x.told.lease, Order: order}.Run(ctx, s.c.commands, &s.keys)
+		return x.told.count, x.told.lease, true
 	})
-	switch {
-	case lua.ForeignKey(err):
+	if notOurs(g, err) {
 		s.lose(o.lease, Overridden)
-		return g, s.c.foreign(ctx, s.name, s.keys.Lock, err)
-	case err == nil && g.Verdict == lua.NotHeld:
-		s.lose(o.lease, Overridden)
+	}
+	if lua.ForeignKey(err) {
+		err = s.c.foreign(ctx, s.name, s.keys.Lock, err)
 	}
 	return g, err
 }

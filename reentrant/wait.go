@@ -61,7 +61,7 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 func (a *acquisition) askQueue() (leads bool) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	a.answered = a.answered || a.s.answers != a.w.answers
+	a.answered = a.answered || a.s.outage.answers != a.w.answers
 	return a.w.state == leading
 }
 
@@ -161,7 +161,9 @@ func (a *acquisition) busy(answer lua.Granted) {
 func (a *acquisition) failed(err error) error {
 	a.failure = err
 	if a.failures++; a.failures == 1 {
-		a.failingFrom = a.outageFrom()
+		a.s.mu.Lock()
+		a.failingFrom = a.s.outage.startFor(a.w, time.Now())
+		a.s.mu.Unlock()
 	}
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
 		return err
@@ -181,17 +183,6 @@ func (a *acquisition) failed(err error) error {
 		return err
 	}
 	return nil
-}
-
-// outageFrom is since when the wait has borne the outage that begins with this failure, or goes on
-// after those who led before.
-func (a *acquisition) outageFrom() time.Time {
-	a.s.mu.Lock()
-	defer a.s.mu.Unlock()
-	if from := a.w.failing; !from.IsZero() && a.s.answers == a.w.answers {
-		return from
-	}
-	return time.Now()
 }
 
 // interrupted ends a wait during an attempt. The attempt goes on by itself and

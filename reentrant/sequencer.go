@@ -1,0 +1,162 @@
+package reentrant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlatch/redlatch/lua"
+)
+
+const (
+	// epochTTL is how long a command that was sent and not answered is kept from
+	// taking effect. Requests that wait in a stopped server's buffers are executed
+	// when it goes on, and then the epoch's TTL has only just begun.
+	epochTTL = time.Minute
+
+	// inheritFor is how long commands begin with an epoch after a lock state was dropped
+	// with a command unanswered: longer than a server is stopped as a rule.
+	inheritFor = 10 * time.Minute
+)
+
+// errAborted stands for the answer to a command whose goroutine was ended while it was under way, by a panic
+// or runtime.Goexit in a hook of go-redis or in an event function: the outcome is unknown.
+var errAborted = lua.ErrAborted
+
+// errSuperseded: there is no reason any more to send the command.
+var errSuperseded = errors.New("superseded")
+
+// sequencer lets the commands that change one lock out one at a time. So they run in the order of
+// their numbers, and the caller settles an answer before the next command builds on it.
+//
+// A command that was sent and not answered has an unknown outcome: it may have run, or may run later.
+// The next command sets an epoch, which voids it.
+type sequencer struct {
+	taken chan struct{} // capacity 1: full while somebody has the turn
+
+	// Written with the turn only.
+	unknown   bool // a command was sent and not answered, and no epoch set since
+	inherited bool // unknown is from an earlier state of the same lock (Client.dropState)
+}
+
+// turn is the right to have a command about one lock in flight. There is one for each lock state. It is
+// a value: a function that sends takes it as a parameter, and a goroutine can be given it. done ends it, once.
+type turn struct{ s *lockState }
+
+// takeTurn waits for the turn. The commands before it end by themselves, after go-redis' ReadTimeout.
+func (s *lockState) takeTurn() turn {
+	s.sequencer.taken <- struct{}{}
+	return turn{s}
+}
+
+// takeTurnUnless is takeTurn, which reports false if gone is closed first, and perhaps if both are so.
+func (s *lockState) takeTurnUnless(gone <-chan struct{}) (t turn, ok bool) {
+	select {
+	case s.sequencer.taken <- struct{}{}:
+		return turn{s}, true
+	case <-gone:
+		return turn{}, false
+	}
+}
+
+func (t turn) done() { <-t.s.sequencer.taken }
+
+// send is repeat with as many retries as go-redis makes by default.
+func (t turn) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, before bool, err error) {
+	return t.repeat(maxRetries, run)
+}
+
+// repeat sends a command until Redis gives an answer that is final, or run returns errSuperseded
+// without having sent one; then it returns no error and no verdict. before is true if an earlier try was
+// sent and not answered: the answer may be to the second run of the command.
+func (t turn) repeat(most int, run func(lua.Order) (lua.Granted, error)) (g lua.Granted, before bool, err error) {
+	began := time.Now()
+	t.begin()
+	defer t.end()
+	for try := 0; ; try++ {
+		g, err = t.once(run)
+		if errors.Is(err, errSuperseded) {
+			return lua.Granted{}, before, nil // Redis was told nothing: an unknown outcome stays so
+		}
+		before = before || lua.Unknown(err)
+		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > retryWithin {
+			return g, before, err
+		}
+		if !t.s.c.pause(backoff(try)) {
+			return g, before, err
+		}
+	}
+}
+
+// once sends a command and settles what its answer says of it, also if run does not return.
+func (t turn) once(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, err error) {
+	order := t.order()
+	err = errAborted
+	defer func() {
+		if err == nil && g.Verdict == lua.Stale {
+			err = errStale
+		}
+		if !errors.Is(err, errSuperseded) {
+			t.settle(order, err)
+		}
+	}()
+	return run(order)
+}
+
+// order numbers a command that is about to be sent.
+func (t turn) order() lua.Order {
+	o := lua.Order{Number: t.s.c.number.Add(1)}
+	if t.s.sequencer.unknown {
+		o.Epoch = epochTTL
+	}
+	return o
+}
+
+// settle notes what an answer, or its absence, says of the commands sent so far.
+func (t turn) settle(order lua.Order, err error) {
+	t.note(err)
+	q := &t.s.sequencer
+	switch {
+	case lua.Unknown(err):
+		q.unknown, q.inherited = true, false
+	case err == nil && order.Epoch > 0:
+		q.unknown, q.inherited = false, false
+	}
+}
+
+// epochNotSet has the next command set the epoch: Redis, being full, has run this one without.
+func (t turn) epochNotSet() { t.s.sequencer.unknown = true }
+
+// begin and end tell the waiters whose limit ends meanwhile since when a command is under way, its
+// repetitions included.
+func (t turn) begin() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.outage.begin(time.Now())
+}
+
+func (t turn) end() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.outage.end()
+}
+
+// note keeps since when Redis has refused commands, or not answered.
+func (t turn) note(err error) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	t.s.outage.note(err)
+}
+
+// inTurn repeats a command in the background until it is done or its time is over. The caller has
+// lockState.mu.
+func (s *lockState) inTurn(until time.Time, command func(context.Context, turn) (done bool)) {
+	s.c.cleanups.add(&cleanup{s: s, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
+		t, ok := s.takeTurnUnless(ctx.Done())
+		if !ok {
+			return true
+		}
+		defer t.done()
+		return ctx.Err() != nil || command(ctx, t) // takeTurnUnless goes either way when both are ready
+	}})
+}
