@@ -55,15 +55,19 @@ const (
 // NoTTL stands for the TTL of a key that never expires.
 const NoTTL = time.Duration(-1)
 
-// Run sends the command.
-func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+func (a *Acquire) line(k *Keys) []any {
 	n := k.several(epochs, turns, waiters)
 	keys := append(make([]string, 0, 5), k.Lock, n[0], n[1], n[2])
 	if a.Fencing {
 		keys = append(keys, k.Token())
 	}
-	r, err := acquireScript.run(ctx, p, keys,
+	return append(acquireScript.line(8, keys...),
 		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson))
+}
+
+// Run sends the command.
+func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+	r, err := acquireScript.runLine(ctx, p, a.line(k))
 	if err != nil {
 		return Granted{}, err
 	}
@@ -90,15 +94,19 @@ type Transfer struct {
 	Wake     Wake // how waiters are told; of that, how Redisson's are counted
 }
 
-// Run sends the command.
-func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+func (t *Transfer) line(k *Keys) []any {
 	n := k.several(epochs, waiters, channels, listeners)
 	keys := append(make([]string, 0, 4), k.Lock, n[0], n[1])
 	if t.Fencing {
 		keys = append(keys, k.Token())
 	}
-	r, err := transferScript.run(ctx, p, keys, t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch),
-		n[2], n[3], t.Wake.Publish, flag(t.Wake.Counted))
+	return append(transferScript.line(9, keys...),
+		t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch), n[2], n[3], t.Wake.Publish, flag(t.Wake.Counted))
+}
+
+// Run sends the command.
+func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
+	r, err := transferScript.runLine(ctx, p, t.line(k))
 	if err != nil {
 		return Granted{}, err
 	}
@@ -115,8 +123,8 @@ type Count struct {
 
 // Run sends the command.
 func (c Count) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	r, err := countScript.run(ctx, p, []string{k.Lock, k.Epoch()},
-		c.Owner, c.Count, ms(c.Lease), c.Order.Number, ms(c.Order.Epoch))
+	r, err := countScript.runLine(ctx, p, append(countScript.line(5, k.Lock, k.Epoch()),
+		c.Owner, c.Count, ms(c.Lease), c.Order.Number, ms(c.Order.Epoch)))
 	if err != nil {
 		return Granted{}, err
 	}

@@ -33,12 +33,16 @@ type Release struct {
 	Wake  Wake
 }
 
+func (r *Release) line(k *Keys) []any {
+	n := k.several(epochs, turns, waiters, channels, listeners)
+	line := append(releaseScript.line(9, k.Lock, n[0], n[1], n[2]), r.Owner, r.Order.Number, ms(r.Order.Epoch))
+	return r.Wake.add(line, n[3], n[4])
+}
+
 // Run sends the command. epochSet is false when Redis, being full, could not
 // remember the epoch that was asked for.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
-	n := k.several(epochs, turns, waiters, channels, listeners)
-	reply, err := releaseScript.run(ctx, p, []string{k.Lock, n[0], n[1], n[2]},
-		r.Wake.add(append(make([]any, 0, 9), r.Owner, r.Order.Number, ms(r.Order.Epoch)), n[3], n[4])...)
+	reply, err := releaseScript.runLine(ctx, p, r.line(k))
 	if err != nil {
 		return 0, false, err
 	}

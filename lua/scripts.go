@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -74,11 +75,31 @@ func newScript(parts ...string) *script {
 // run sends EVALSHA, and EVAL when the server does not know the script: NOSCRIPT
 // is the one error after which sending again is certain to be the first run.
 func (s *script) run(ctx context.Context, p Processor, keys []string, args ...any) ([]any, error) {
-	cmd := s.send(ctx, p, "evalsha", s.sha, keys, args)
+	return s.runLine(ctx, p, append(s.line(len(args), keys...), args...))
+}
+
+// runLine is run for a line that [script.line] has begun.
+func (s *script) runLine(ctx context.Context, p Processor, line []any) ([]any, error) {
+	cmd := send(ctx, p, line)
 	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = s.send(ctx, p, "eval", s.source, keys, args)
+		line = slices.Clone(line) // hooks of go-redis may have kept the first
+		line[0], line[1] = "eval", s.source
+		cmd = send(ctx, p, line)
 	}
 	return reply(cmd)
+}
+
+// line begins the command that runs the script: what follows are as many arguments. Commands that locks live by
+// have a function of their own that makes their line, apart from what sends it. With WithHandoff's default a goroutine
+// that waits for a lock also sends its release: if all that were on its stack at once, the stack would grow beyond 8 kB,
+// be halved at the next garbage collection and copied again.
+func (s *script) line(args int, keys ...string) []any {
+	line := make([]any, 0, 3+len(keys)+args)
+	line = append(line, "evalsha", s.sha, len(keys))
+	for _, key := range keys {
+		line = append(line, key)
+	}
+	return line
 }
 
 func reply(cmd *redis.Cmd) ([]any, error) {
@@ -88,20 +109,14 @@ func reply(cmd *redis.Cmd) ([]any, error) {
 	return cmd.Slice()
 }
 
-func (s *script) send(ctx context.Context, p Processor, name, body string, keys []string, args []any) *redis.Cmd {
-	cmd := command(ctx, name, body, keys, args)
+func send(ctx context.Context, p Processor, line []any) *redis.Cmd {
+	cmd := command(ctx, line)
 	// The error is in the command too.
 	_ = p.Process(ctx, &onceOnly{Cmd: cmd})
 	return cmd
 }
 
-func command(ctx context.Context, name, body string, keys []string, args []any) *redis.Cmd {
-	line := make([]any, 0, 3+len(keys)+len(args))
-	line = append(line, name, body, len(keys))
-	for _, key := range keys {
-		line = append(line, key)
-	}
-	line = append(line, args...)
+func command(ctx context.Context, line []any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, line...)
 	cmd.SetFirstKeyPos(3)
 	return cmd

@@ -34,7 +34,9 @@ func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
 func (s *script) sendAll(ctx context.Context, p Processor, name, body string, all []*invocation) {
 	cmds := make([]redis.Cmder, len(all))
 	for i, v := range all {
-		v.cmd = command(ctx, name, body, v.keys, v.args)
+		line := append(s.line(len(v.args), v.keys...), v.args...)
+		line[0], line[1] = name, body
+		v.cmd = command(ctx, line)
 		cmds[i] = &onceOnly{Cmd: v.cmd}
 	}
 	together, ok := p.(Pipelined)

@@ -16,59 +16,60 @@ import (
 
 // notOurs reports that the owner's field is not in Redis: another client has freed the lock, or written over
 // its key. For a live ownership it is a loss.
-func notOurs(g lua.Granted, err error) bool {
-	return lua.ForeignKey(err) || err == nil && g.Verdict == lua.NotHeld
+func notOurs(v lua.Verdict, err error) bool {
+	return lua.ForeignKey(err) || err == nil && v == lua.NotHeld
 }
 
 // setCount sets the owner's hold count. decide is called with lockState.mu before each try, as the count may have
 // changed since the last one; ok is false if there is no reason any more to send it. The TTL is raised to lease, which
 // may be 0.
-func (t turn) setCount(ctx context.Context, p lua.Processor, owner string, retries int, decide func() (count int, lease time.Duration, ok bool)) (g lua.Granted, before bool, err error) {
-	return t.repeat(retries, func(order lua.Order) (lua.Granted, error) {
+func (t turn) setCount(ctx context.Context, p lua.Processor, owner string, retries int, decide func() (count int, lease time.Duration, ok bool)) (v lua.Verdict, before bool, err error) {
+	return t.repeat(retries, func(order lua.Order) (lua.Verdict, error) {
 		t.s.mu.Lock()
 		count, lease, ok := decide()
 		t.s.mu.Unlock()
 		if !ok {
-			return lua.Granted{}, errSuperseded
+			return 0, errSuperseded
 		}
-		return lua.Count{Owner: owner, Count: count, Lease: lease, Order: order}.Run(ctx, p, &t.s.keys)
+		g, err := lua.Count{Owner: owner, Count: count, Lease: lease, Order: order}.Run(ctx, p, &t.s.keys)
+		return g.Verdict, err
 	})
 }
 
 // transfer moves the owner's field to another owner of this Client. *sent becomes when the first try was sent that
 // may have run: a second one finds the field moved, and leaves the lease as it is.
-func (t turn) transfer(ctx context.Context, p lua.Processor, move lua.Transfer, sent *time.Time) (g lua.Granted, before bool, err error) {
+func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer, sent *time.Time) (g lua.Granted, before bool, err error) {
 	move.Wake = t.s.c.wakeUp()
-	return t.send(func(order lua.Order) (lua.Granted, error) {
+	_, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
 		if sent.IsZero() {
 			*sent = time.Now()
 		}
 		move.Order = order
-		g, err := move.Run(ctx, p, &t.s.keys)
+		g, err = move.Run(ctx, p, &t.s.keys)
 		if err != nil && !lua.Unknown(err) && !t.s.sequencer.unknown {
 			*sent = time.Time{} // has not run, nor any before it
 		}
-		return g, err
+		return g.Verdict, err
 	})
+	return g, before, err
 }
 
 // free frees the lock if the owner's field stands in Redis. With a parting that is not over the lock is
 // left to nobody until then.
 func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *parting) (v lua.Verdict, before bool, err error) {
 	s, epochSet := t.s, true
-	g, before, err := t.send(func(order lua.Order) (lua.Granted, error) {
+	v, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
 		var set bool
-		var err error
 		if left := to.left(); left > 0 {
 			v, set, err = lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 		} else {
 			v, set, err = lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 		}
 		epochSet = set || order.Epoch == 0
-		return lua.Granted{Verdict: v}, err
+		return v, err
 	})
 	if err == nil && !epochSet {
 		t.epochNotSet()
 	}
-	return g.Verdict, before, err
+	return v, before, err
 }

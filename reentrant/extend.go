@@ -148,7 +148,7 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		return err
 	}
-	g, before, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) {
+	v, before, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) {
 		if x.gone || x.hold.over() != nil {
 			return 0, 0, false
 		}
@@ -157,11 +157,11 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 		x.sent = time.Now()
 		return o.count, x.lease, true
 	})
-	if notOurs(g, err) && !x.sent.IsZero() {
+	if notOurs(v, err) && !x.sent.IsZero() {
 		s.lose(o.lease, Overridden)
 		return errSuperseded
 	}
-	if err == nil && before && g.Verdict != lua.Done {
+	if err == nil && before && v != lua.Done {
 		return errInterrupted // by now nobody asks, and the tries before have no answer
 	}
 	return err

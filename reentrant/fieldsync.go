@@ -114,8 +114,8 @@ func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) erro
 
 // syncCount tells the hold count of a holder whose field stands with that of an earlier tenure.
 func (s *lockState) syncCount(ctx context.Context, t turn, o *ownership) error {
-	g, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) { return 1, 0, true })
-	if notOurs(g, err) {
+	v, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) { return 1, 0, true })
+	if notOurs(v, err) {
 		s.lose(o.lease, Overridden)
 		return errSuperseded
 	}
@@ -152,8 +152,8 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to string, unknown bool) error {
 	lease := s.c.cfg.lease
 	sent := l.moveSent
-	g, before, err := t.transfer(ctx, s.c.commands, lua.Transfer{From: from, To: to, Lease: lease}, &sent)
-	if notOurs(g, err) {
+	g, before, err := t.transfer(ctx, s.c.commands, &lua.Transfer{From: from, To: to, Lease: lease}, &sent)
+	if notOurs(g.Verdict, err) {
 		s.lose(l, Overridden)
 		return errSuperseded
 	}

@@ -77,7 +77,7 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 			_ = s.transferUnanswered(o, w, sent, errAborted)
 		}
 	}()
-	move := lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Fencing: w.fencing}
+	move := &lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Fencing: w.fencing}
 	g, before, err := t.transfer(ctx, acks, move, &sent)
 	returned = true
 	switch {

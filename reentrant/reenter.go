@@ -68,12 +68,12 @@ func (x *reentry) run(ctx context.Context, t turn) {
 	returned := false
 	defer func() {
 		if !returned {
-			_ = x.settle(lua.Granted{}, errAborted)
+			_ = x.settle(0, errAborted)
 		}
 	}()
-	g, err := x.tell(ctx, t)
+	v, err := x.tell(ctx, t)
 	returned = true
-	if lost := x.settle(g, err); lost != nil {
+	if lost := x.settle(v, err); lost != nil {
 		x.h.tellLost(lost)
 	}
 	if x.entered && !x.h.s.c.mute {
@@ -89,7 +89,7 @@ func (x *reentry) tellReentered() {
 }
 
 // settle enters the hold, or says why not. It returns the loss that it has found, to be told.
-func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
+func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 	o, s := x.h, x.h.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (x *reentry) settle(g lua.Granted, err error) (lost *LostError) {
 		err = errOwnershipEnded
 		if errors.Is(o.err, ErrLost) {
 			err = o.err
-			if !x.told.sent.IsZero() && g.Verdict != lua.NotHeld {
+			if !x.told.sent.IsZero() && v != lua.NotHeld {
 				// The lease was extended for nobody, or may have been: a
 				// command without an answer may have run, or may still.
 				o.lease.cleanUp(o.lease.expiry())
@@ -172,19 +172,19 @@ type entry struct {
 // tell sends the hold count with one hold more, unless the caller is gone: then the
 // same goroutine may have entered by another call already, and would be counted twice. The turn
 // keeps the count from rising until the answer.
-func (x *reentry) tell(ctx context.Context, t turn) (g lua.Granted, err error) {
+func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 	o, s := x.h, x.h.s
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		if errors.Is(err, errSuperseded) {
 			err = nil // the caller finds the ownership at its end
 		}
-		return g, err
+		return v, err
 	}
 	retries := maxRetries
 	if x.quick > 0 {
 		retries = 0
 	}
-	g, _, err = t.setCount(ctx, s.c.commands, o.owner, retries, func() (int, time.Duration, bool) {
+	v, _, err = t.setCount(ctx, s.c.commands, o.owner, retries, func() (int, time.Duration, bool) {
 		if o.state != live || x.gone {
 			return 0, 0, false
 		}
@@ -193,11 +193,11 @@ func (x *reentry) tell(ctx context.Context, t turn) (g lua.Granted, err error) {
 		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
 		return x.told.count, x.told.lease, true
 	})
-	if notOurs(g, err) {
+	if notOurs(v, err) {
 		s.lose(o.lease, Overridden)
 	}
 	if lua.ForeignKey(err) {
 		err = s.c.foreign(ctx, s.name, s.keys.Lock, err)
 	}
-	return g, err
+	return v, err
 }

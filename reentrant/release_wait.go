@@ -2,6 +2,7 @@ package reentrant
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -24,31 +25,54 @@ func UntilReleased(ctx context.Context) (_ context.Context, cancel context.Cance
 }
 
 func releaseTime(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); left > 0 {
-			return left
-		}
+	if left := timeLeft(ctx); left > 0 {
+		return left
 	}
 	return releaseWithin
 }
 
-// releaseWait is UntilReleased for each release of a Client, without the price of a ctx with a
-// deadline: waiting has no end, and the timer, which may be nil, is the limit. The caller gives it back.
-func (c *Client) releaseWait(ctx context.Context) (waiting context.Context, timer *time.Timer) {
-	if ctx.Done() == nil {
-		return ctx, nil
+// timeLeft is the time until ctx's deadline; 0 if ctx has none, or the deadline has passed.
+func timeLeft(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(0, time.Until(deadline))
 	}
-	d := releaseTime(ctx)
-	timer, spare := c.timers.Get().(*time.Timer)
-	if spare {
-		timer.Reset(d)
-	} else {
-		timer = time.NewTimer(d)
-	}
-	return context.WithoutCancel(ctx), timer
+	return 0
 }
 
-func (c *Client) giveTimer(timer *time.Timer) {
-	timer.Stop() // and its channel is empty then, since Go 1.23
-	c.timers.Put(timer)
+// releaseWait is UntilReleased for each release of a Client, without the price of a ctx with a
+// deadline: waiting has no end, and limit fires instead. limit is nil if ctx never ends. The caller calls stop.
+func (c *Client) releaseWait(ctx context.Context) (waiting context.Context, limit <-chan time.Time, stop func()) {
+	if ctx.Done() == nil {
+		return ctx, nil, func() {}
+	}
+	left := timeLeft(ctx)
+	if left == 0 {
+		return context.WithoutCancel(ctx), c.releaseLimits.next(), func() {}
+	}
+	timer := time.NewTimer(left)
+	return context.WithoutCancel(ctx), timer.C, func() { timer.Stop() }
+}
+
+// releaseLimits are the limits of releases whose ctx has no deadline to come. Releases that begin within
+// shareFor have one limit in common, the one of the first: a timer for each release made a hand-off among
+// many goroutines 5 % slower.
+type releaseLimits struct {
+	mu    sync.Mutex
+	last  chan time.Time // closed releaseWithin after it was made
+	until time.Time      // releases that begin before then share it
+}
+
+const shareFor = 100 * time.Millisecond
+
+// next returns a limit that fires in releaseWithin, or up to shareFor earlier.
+func (l *releaseLimits) next() <-chan time.Time {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !now.Before(l.until) {
+		limit := make(chan time.Time)
+		time.AfterFunc(releaseWithin, func() { close(limit) })
+		l.last, l.until = limit, now.Add(shareFor)
+	}
+	return l.last
 }

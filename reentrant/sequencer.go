@@ -62,38 +62,38 @@ func (s *lockState) takeTurnUnless(gone <-chan struct{}) (t turn, ok bool) {
 func (t turn) done() { <-t.s.sequencer.taken }
 
 // send is repeat with as many retries as go-redis makes by default.
-func (t turn) send(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, before bool, err error) {
+func (t turn) send(run func(lua.Order) (lua.Verdict, error)) (v lua.Verdict, before bool, err error) {
 	return t.repeat(maxRetries, run)
 }
 
 // repeat sends a command until Redis gives an answer that is final, or run returns errSuperseded
 // without having sent one; then it returns no error and no verdict. before is true if an earlier try was
 // sent and not answered: the answer may be to the second run of the command.
-func (t turn) repeat(most int, run func(lua.Order) (lua.Granted, error)) (g lua.Granted, before bool, err error) {
+func (t turn) repeat(most int, run func(lua.Order) (lua.Verdict, error)) (v lua.Verdict, before bool, err error) {
 	began := time.Now()
 	t.begin()
 	defer t.end()
 	for try := 0; ; try++ {
-		g, err = t.once(run)
+		v, err = t.once(run)
 		if errors.Is(err, errSuperseded) {
-			return lua.Granted{}, before, nil // Redis was told nothing: an unknown outcome stays so
+			return 0, before, nil // Redis was told nothing: an unknown outcome stays so
 		}
 		before = before || lua.Unknown(err)
 		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > retryWithin {
-			return g, before, err
+			return v, before, err
 		}
 		if !t.s.c.pause(backoff(try)) {
-			return g, before, err
+			return v, before, err
 		}
 	}
 }
 
 // once sends a command and settles what its answer says of it, also if run does not return.
-func (t turn) once(run func(lua.Order) (lua.Granted, error)) (g lua.Granted, err error) {
+func (t turn) once(run func(lua.Order) (lua.Verdict, error)) (v lua.Verdict, err error) {
 	order := t.order()
 	err = errAborted
 	defer func() {
-		if err == nil && g.Verdict == lua.Stale {
+		if err == nil && v == lua.Stale {
 			err = errStale
 		}
 		if !errors.Is(err, errSuperseded) {

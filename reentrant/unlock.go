@@ -115,12 +115,9 @@ func (s *lockState) ownershipToUnlock(id identity, handle *handle) (*ownership, 
 func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool) error {
 	var limit <-chan time.Time
 	if !member {
-		waiting, timer := s.c.releaseWait(ctx)
-		if timer != nil {
-			defer s.c.giveTimer(timer)
-			limit = timer.C
-		}
-		ctx = waiting
+		var stop func()
+		ctx, limit, stop = s.c.releaseWait(ctx)
+		defer stop()
 	}
 	var err error
 	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {
@@ -181,15 +178,15 @@ func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 		}
 		return s.countUnconfirmed(o, err)
 	}
-	g, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, o.countNow)
+	v, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, o.countNow)
 	returned = true
 	switch {
-	case notOurs(g, err):
+	case notOurs(v, err):
 		s.lose(o.lease, Overridden)
 		return s.lossOf(o)
 	case err != nil:
 		return s.countUnconfirmed(o, err)
-	case g.Verdict == lua.Done:
+	case v == lua.Done:
 		return nil
 	}
 	return s.lossOf(o) // it has ended, perhaps between two tries
