@@ -13,8 +13,8 @@
 -- ARGV[5] client   id of the client
 -- ARGV[6] register ms the registry is to live; 0: do not register
 -- ARGV[7] since    arrival to register with; 0: now; -1: now, if it is not registered
--- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so
---                  that the lock is not kept for Redisson any more
+-- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so the
+--                  lock is not kept for Redisson any more
 --
 -- Replies 1 granted, with fencing {1, token}; {0, ttl, holder, since, rank} busy: ttl in ms, -1
 -- without one, holder '' while the free lock is kept for a client that was woken and '*'
@@ -28,7 +28,7 @@ local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local client, since = ARGV[5], tonumber(ARGV[7])
 
 local ttl, count, marks = -2, false, {} -- -2: no key
--- In most runs there is no key at all, which one look tells. A key of another type
+-- In most runs there is no key at all, and one EXISTS tells that. A key of another type
 -- fails here, before anything is written. (MGET takes any type for none.)
 if redis.call('EXISTS', lock, epoch, turn) > 0 then
   ttl = redis.call('PTTL', lock)
@@ -47,7 +47,7 @@ if not count then
   if ttl ~= -2 then
     holder = redis.call('HKEYS', lock)[1]
     if marks[2] == '*' then
-      redis.pcall('DEL', turn) -- whom the lock was kept for has got it
+      redis.pcall('DEL', turn) -- it was kept for Redisson, which has got it
     end
   elseif marks[2] and marks[2] ~= client and not (marks[2] == '*' and ARGV[8] == '1') then
     ttl = redis.call('PTTL', turn)
@@ -85,8 +85,9 @@ end
 redis.call('HSET', lock, owner, 1)
 local expiry = redis.pcall('PEXPIRE', lock, lease)
 if type(expiry) == 'table' then
-  -- A lock without a TTL would be for ever. A user who may not take it back either can
-  -- write over it. To ask for leave before the HSET would cost every grant a command.
+  -- A lock without a TTL would be for ever, so it is taken back. A user without the
+  -- right to do that can write over it. To check the right to PEXPIRE before the HSET would
+  -- cost every grant a command.
   if redis.pcall('HDEL', lock, owner) ~= 1 and not count and redis.pcall('DEL', lock) ~= 1 then
     redis.call('SET', lock, '', 'PX', 1)
   end

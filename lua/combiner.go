@@ -10,28 +10,27 @@ import (
 )
 
 const (
-	// combineAbove is how many commands or batches of a Combiner are in flight at
-	// a time. So many goroutines are no faster with pipelines than without, as they
-	// would only wait for each other.
+	// combineAbove is how many commands or batches of a Combiner are in flight at a time. For so many
+	// goroutines pipelines are no faster than single commands: they would only wait for each other.
 	combineAbove = 4
 
 	// maxBatch bounds how many replies a command waits for.
 	maxBatch = 128
 
-	// maxWait bounds how long a command waits for others to return: those may be on
-	// connections that are dead and not known to be.
+	// maxWait bounds how long a command waits for others to return: these may be on connections that
+	// are dead and not known to be.
 	maxWait = 20 * time.Millisecond
 )
 
-// Combiner is a [Processor] that sends the commands of many goroutines in
-// pipelines. A command goes alone, as without it, while less than combineAbove are
-// in flight; otherwise it waits until one of these returns, but not longer than
-// maxWait, and goes together with all that wait by then. It has no goroutines: a
-// batch is sent by the one that brought its first command.
+// Combiner is a [Processor] that sends the commands of many goroutines in pipelines. While less than
+// combineAbove are in flight, a command goes alone, as without a Combiner. Otherwise it waits until
+// one of these returns, but not longer than maxWait, and goes together with all that wait by then. A
+// Combiner has no goroutines: the goroutine that brought the first command of a batch sends the
+// batch.
 //
-// Each command has an outcome of its own, for which [Unknown] holds as for one that
-// went alone. Commands must not be such that go-redis sends them again ([redis.Cmder]
-// NoRetry), as those of the scripts are.
+// Each command has an outcome of its own, for which [Unknown] holds as for one that went alone.
+// Commands must not be such that go-redis sends them again ([redis.Cmder] NoRetry): the commands of
+// the scripts are not.
 type Combiner struct {
 	client Pipelined
 
@@ -41,27 +40,27 @@ type Combiner struct {
 }
 
 type batch struct {
-	cmds []redis.Cmder // guarded by Combiner.mu until it has been taken
+	cmds []redis.Cmder // guarded by Combiner.mu until the batch has been taken
 	turn chan struct{} // closed when it may be sent
 	done chan struct{} // closed when all commands have their outcome
 }
 
-// Pipelined is a [Processor] that sends several commands in one round trip too, as the clients and
-// connections of go-redis for one server do.
+// Pipelined is a [Processor] that can also send several commands in one round trip. The clients and
+// connections of go-redis for one server can.
 type Pipelined interface {
 	Processor
 	Pipeline() redis.Pipeliner
 }
 
-// NewCombiner makes a Combiner for a client of one server. The pipeline of a cluster
-// client will not do: a command that was sent to the wrong node, sent again and then
-// lost keeps the error MOVED, as if it had not run.
+// NewCombiner makes a Combiner for a client of one server. The pipeline of a cluster client will not
+// do. It may send a command to the wrong node, send it again and then lose it: the command keeps the
+// error MOVED, as if it had not run.
 func NewCombiner(client Pipelined) *Combiner {
 	return &Combiner{client: client}
 }
 
-// Process implements [Processor]. It returns when the command has its outcome,
-// whether or not ctx ends.
+// Process implements [Processor]. It returns when the command has its outcome, whether or not ctx
+// ends.
 func (c *Combiner) Process(ctx context.Context, cmd redis.Cmder) error {
 	c.mu.Lock()
 	if c.sending < combineAbove {
@@ -83,7 +82,7 @@ func (c *Combiner) Process(ctx context.Context, cmd redis.Cmder) error {
 	return cmd.Err()
 }
 
-// join adds a command to the batch that waits, and reports whether it began one. The
+// join adds a command to the batch that waits. It reports whether the command began a new batch. The
 // caller has mu.
 func (c *Combiner) join(cmd redis.Cmder) (b *batch, first bool) {
 	if n := len(c.waiting); n > 0 && len(c.waiting[n-1].cmds) < maxBatch {
@@ -97,6 +96,8 @@ func (c *Combiner) join(cmd redis.Cmder) (b *batch, first bool) {
 	return b, first
 }
 
+// awaitTurn waits until the batch has its turn. After maxWait the batch takes a turn itself, so there
+// may be more than combineAbove in flight.
 func (c *Combiner) awaitTurn(b *batch) {
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
@@ -112,7 +113,7 @@ func (c *Combiner) awaitTurn(b *batch) {
 	}
 }
 
-// hasTurn is for the owner of Combiner.mu.
+// hasTurn reports whether the batch may be sent. The caller has Combiner.mu.
 func (b *batch) hasTurn() bool {
 	select {
 	case <-b.turn:
@@ -122,7 +123,7 @@ func (b *batch) hasTurn() bool {
 	}
 }
 
-// take returns the commands of a batch whose turn it is; until now it could grow.
+// take returns the commands of a batch whose turn it is. Until now the batch could grow.
 func (c *Combiner) take(b *batch) []redis.Cmder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,13 +131,13 @@ func (c *Combiner) take(b *batch) []redis.Cmder {
 	return b.cmds
 }
 
-// pass gives the turn of what has returned to the oldest batch that has none, unless
-// too many are under way since some of them waited too long.
+// pass gives the turn of a command or batch that has returned to the oldest batch that has none. It
+// does not while too many are in flight, because some batches have waited too long.
 func (c *Combiner) pass() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sending <= combineAbove {
-		for _, b := range c.waiting { // one that has its turn is about to be taken
+		for _, b := range c.waiting { // a batch that has its turn is about to be taken
 			if !b.hasTurn() {
 				close(b.turn)
 				return
@@ -146,8 +147,9 @@ func (c *Combiner) pass() {
 	c.sending--
 }
 
-// sendBatch gives each command its outcome, also if a hook of go-redis panics or ends the goroutine: of those who
-// wait for it some would take a command without one for answered.
+// sendBatch gives each command its outcome, even if a hook of go-redis panics or ends the goroutine.
+// A command without an outcome has no error either, so the goroutine that waits for it would take it
+// for answered.
 func (c *Combiner) sendBatch(ctx context.Context, cmds []redis.Cmder) {
 	returned := false
 	defer func() {
@@ -168,7 +170,7 @@ func (c *Combiner) send(ctx context.Context, cmds []redis.Cmder) {
 	}
 	pipe := c.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, cmds...) // gathers them, and cannot fail
-	// Its error is the first one of the commands', which have their own. The ctx of
-	// one of them must not end the others.
+	// The error is the first one of the commands', and each command has its own. The ctx of one
+	// command must not end the others.
 	_, _ = pipe.Exec(context.WithoutCancel(ctx))
 }

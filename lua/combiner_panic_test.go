@@ -43,8 +43,9 @@ func (h *lastStraw) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// A hook does not return from a batch: the caller that sent it goes on with the panic, and the others hear at once that
-// nobody knows whether their commands have run. The places in flight are free again.
+// A hook does not return from a batch. The caller that sent the batch goes on with the panic. The
+// other callers hear at once that it is not known whether their commands have run. The places in
+// flight are free again.
 func TestFault42CombinerSurvivesAPanic(t *testing.T) {
 	for what, end := range map[string]func(){"panic": func() { panic("in a hook") }, "Goexit": runtime.Goexit} {
 		t.Run(what, func(t *testing.T) {

@@ -99,7 +99,7 @@ func TestCombinerDeadConnections(t *testing.T) {
 	dead := proxy.Add(faultproxy.Rule{Match: faultproxy.Named("EVALSHA"), Times: 4, Action: faultproxy.SwallowReply})
 	defer dead.Remove()
 	before := proxy.Commands("EVALSHA")
-	// The first four go by themselves. The others come when those are lost: a pipeline that
+	// The first four go alone. The others are sent when the first ones are lost: a pipeline that
 	// overtook one of them would be lost in its place.
 	swallowed := make(chan struct{})
 	var watch sync.WaitGroup

@@ -3,12 +3,13 @@
 //
 // # Keys
 //
-// All keys of one lock share a hash tag, so a cluster keeps them in one slot.
-// The lock itself, its channel and its token counter are Redisson's; the others
-// are our own, begin with "redlatch_" and always have a TTL:
+// All keys of one lock share a hash tag, so a cluster keeps them in one slot. The lock itself, its
+// channel and its token counter are Redisson's. The others are our own, begin with "redlatch_" and
+// always have a TTL:
 //
 //	name                              hash: owner -> hold count, TTL = lease
-//	redisson_lock__channel:{name}     channel: "0" freed (Java) or left to nobody (Go), "-0" freed and somebody woken (Go)
+//	redisson_lock__channel:{name}     channel: "0" freed (Java), or left to no owner for a while (Go);
+//	                                  "-0" freed, and a client woken (Go)
 //	redisson_lock__channel:{name}:id  channel of one client: it is its turn
 //	redisson_lock_token:{name}        fencing counter
 //	redlatch_waiters:{name}           sorted set: client id -> arrival, by Redis' clock
@@ -18,9 +19,9 @@
 //
 // # Twice, late, never
 //
-// A client that gets no reply cannot know whether its script ran, or will run
-// later: a request can sit in a socket buffer while Redis is stopped and be
-// executed long after the client gave up. Therefore:
+// A client that gets no reply cannot know whether its script ran, or will run later. A request can
+// sit in a socket buffer while Redis is stopped, and be executed long after the client gave up.
+// Therefore:
 //
 //   - Scripts take the state that is wanted (a hold count, a holder), never an
 //     increment, so that running one twice is running it once.

@@ -91,8 +91,7 @@ func TestFilesDocumentTheirArguments(t *testing.T) {
 	}
 }
 
-// argvLast makes the order of the documentation, keys first and by number, that of
-// strings.
+// argvLast turns the order of the documentation, keys first and by number, into the order of strings.
 func argvLast(names []string) []string {
 	var out []string
 	for _, n := range names {

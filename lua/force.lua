@@ -12,7 +12,7 @@
 --
 -- Replies {1} freed, {0} it was free.
 --
--- Twice or late: frees the lock of whoever holds it by then, as the name says.
+-- Twice or late: frees the lock of the owner that holds it by then, as the name says.
 
 -- A key of another type fails here and stays as it is.
 if redis.call('HLEN', KEYS[1]) == 0 then

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Order is what every command that changes a lock carries.
+// Order is the number, and the epoch if one is needed, of a command that changes a lock.
 type Order struct {
 	Number uint64        // rises with every command of the client, below 2^53
-	Epoch  time.Duration // remember Number as the epoch for so long; 0: do not
+	Epoch  time.Duration // for how long to remember Number as the epoch; 0: do not
 }
 
 // Acquire asks for a free lock.
 type Acquire struct {
-	Owner         string
-	Lease         time.Duration
-	Order         Order
-	Client        string
-	Register      time.Duration // how long the registry of waiters is to live if the lock is busy; 0: do not register
-	Since         int64         // arrival, as an earlier reply gave it; 0: now; MaybeRegistered
+	Owner  string
+	Lease  time.Duration
+	Order  Order
+	Client string
+	// How long the registry of waiters is to live if the lock is busy; 0: do not register.
+	Register      time.Duration
+	Since         int64 // arrival, as an earlier reply gave it; 0: now; MaybeRegistered
 	Fencing       bool
 	AfterRedisson bool // the last release that the client heard of was Redisson's
 }
 
-// MaybeRegistered stands for the arrival of a client that asked to be registered and
-// got no answer.
+// MaybeRegistered stands for the arrival of a client that asked to be registered and got no answer.
 const MaybeRegistered = -1
 
 // Granted is the answer to Acquire, Transfer and Count.
@@ -42,14 +42,14 @@ type Granted struct {
 	RedissonWaiters int // clients of Redisson that wait; -1 if they cannot be counted
 }
 
-// Verdict is what a script made of a command.
+// Verdict is what a script did with a command.
 type Verdict int
 
 const (
-	Busy    Verdict = iota // Acquire: somebody else holds the lock
+	Busy    Verdict = iota // Acquire: another owner holds the lock, or it is kept for another client
 	Done                   // as asked
 	NotHeld                // the owner does not hold the lock
-	Stale                  // a later command came first: nothing was changed
+	Stale                  // a later command came first, so nothing was changed
 )
 
 // NoTTL stands for the TTL of a key that never expires.
@@ -91,7 +91,7 @@ type Transfer struct {
 	Lease    time.Duration // of To
 	Order    Order
 	Fencing  bool
-	Wake     Wake // how waiters are told; of that, how Redisson's are counted
+	Wake     Wake // how waiters are told; Transfer uses only how Redisson's are counted
 }
 
 func (t *Transfer) line(k *Keys) []any {
@@ -117,7 +117,7 @@ func (t Transfer) Run(ctx context.Context, p Processor, k *Keys) (Granted, error
 type Count struct {
 	Owner string
 	Count int
-	Lease time.Duration // the TTL is raised to it, never lowered; 0: left alone
+	Lease time.Duration // the TTL is raised to it, never lowered; 0: left as it is
 	Order Order
 }
 

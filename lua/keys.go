@@ -2,8 +2,8 @@ package lua
 
 import "strings"
 
-// Keys are the names of one lock in Redis, as one client uses them. All but the lock's
-// own are made from it when they are needed: a client may hold very many locks.
+// Keys are the names of one lock in Redis, as one client uses them. All but the lock's own are made
+// from it when they are needed: a client may hold very many locks.
 type Keys struct {
 	Lock   string // the lock's hash
 	client string
@@ -12,7 +12,7 @@ type Keys struct {
 // KeysOf returns the keys of the lock kept at key, for the client with that id.
 func KeysOf(key, client string) Keys { return Keys{Lock: key, client: client} }
 
-// A kind is what the name of another key or of a channel begins with.
+// A kind is the beginning of the name of another key or of a channel.
 type kind string
 
 const (
@@ -24,7 +24,7 @@ const (
 	listeners kind = "redlatch_listeners"
 	clients   kind = "redlatch_client"
 
-	// own stands for a client's own channel, which begins as the common one.
+	// own stands for a client's own channel, which begins as the common one does.
 	own kind = "own"
 )
 
@@ -40,22 +40,22 @@ func (k Keys) Waiters() string { return k.one(waiters) }
 // Token is the key of the fencing counter.
 func (k Keys) Token() string { return k.one(tokens) }
 
-// Channel is common to all clients, those of Redisson too.
+// Channel is the channel of all clients, Redisson's too.
 func (k Keys) Channel() string { return k.one(channels) }
 
-// Listeners is the channel of all Go clients, on which nothing is published: its
-// subscribers count.
+// Listeners is the channel of all Go clients. Nothing is published on it: its subscribers are
+// counted.
 func (k Keys) Listeners() string { return k.one(listeners) }
 
 // Own is the channel of this client.
 func (k Keys) Own() string { return k.one(own) }
 
-// ClientKey is the key by which the client with that id is known by name, if it has one: it is no lock's, and
-// begins as the others do that belong to the locks under the prefix.
+// ClientKey is the key of the name that the client with that id has given itself, if it has one. The
+// key belongs to no lock, and begins as the keys of the locks under the prefix do.
 func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").one(clients) }
 
-// Reserved reports whether a lock kept at key could be taken for what belongs to another
-// lock: its key begins as only such names do.
+// Reserved reports whether a lock kept at key could be taken for a key or channel that belongs to
+// another lock: its key begins as only these names do.
 func Reserved(key string) bool {
 	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients} {
 		if rest, found := strings.CutPrefix(key, string(kind)); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
@@ -66,7 +66,7 @@ func Reserved(key string) bool {
 }
 
 // several returns the names of at most five kinds, in their order. They share one allocation: the
-// commands of one acquisition and release have eight of them.
+// commands of one acquisition and release use eight names.
 func (k Keys) several(kinds ...kind) (names [5]string) {
 	size := 0
 	for _, kind := range kinds {
@@ -92,12 +92,12 @@ func (k Keys) several(kinds ...kind) (names [5]string) {
 
 func (k Keys) one(kind kind) string { return k.several(kind)[0] }
 
-// write adds one name, which is in the lock's slot: a lock that has a hash tag gives it to the name, as
-// Redisson's prefixName does.
+// write adds one name, which is in the lock's slot. If the lock has a hash tag, the name has it too,
+// as with Redisson's prefixName.
 //
 // A lock that is nothing but a hash tag has no colon in the names that only Go clients use: with one,
-// "{a}" would share its keys with "a". With Redisson's own it does share the channel and the counter,
-// where it makes no difference.
+// "{a}" would share its keys with "a". With Redisson's own names it does share the channel and the
+// counter with "a", where that makes no difference.
 func (k Keys) write(to *strings.Builder, kind kind) {
 	suffixed := kind == own || kind == epochs
 	if kind == own {

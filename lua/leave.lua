@@ -1,5 +1,5 @@
--- leave: takes a client that waits no longer out of the registry, and passes on
--- a wake-up that it was given and will not use.
+-- leave: takes a client that does not wait any more out of the registry. If the client was
+-- woken, it wakes the next one instead.
 --
 -- KEYS[1] lock     hash: owner -> hold count
 -- KEYS[2] turn     string: the client that was woken and may take the free lock
@@ -21,7 +21,7 @@ local lock, turn, waiters = KEYS[1], KEYS[2], KEYS[3]
 redis.call('ZREM', waiters, ARGV[1])
 local woken = redis.call('GET', turn)
 if redis.call('EXISTS', lock) == 1 or (woken and woken ~= ARGV[1] and woken ~= '*') then
-  return {0} -- whoever holds the lock, or was woken, wakes the next
+  return {0} -- the holder, or the client that was woken, wakes the next one
 end
 if woken then
   redis.call('DEL', turn)

@@ -8,7 +8,7 @@ import (
 // Linger takes the lock from Owner and leaves it to Nobody, until Redis frees it.
 type Linger struct {
 	Owner  string
-	Nobody string        // a field that is no owner's, and another one each time
+	Nobody string        // a field that no owner has, and another one each time
 	While  time.Duration // more than 0
 	Order  Order
 	Wake   Wake // how waiters are told

@@ -1,5 +1,5 @@
 -- linger: takes the lock from its owner and leaves it to nobody for a while, at the end
--- of which Redis frees it. Who waits is told to look at the new TTL.
+-- of which Redis frees it. It tells all waiters to look at the new TTL.
 --
 -- KEYS[1] lock     hash: owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
@@ -41,8 +41,8 @@ if type(expiry) == 'table' then
 end
 redis.call('HDEL', lock, ARGV[1])
 
--- All who wait, and not only the first: nobody wakes the next one when Redis frees the
--- lock. pcall: the lock has been let go of, and nothing may fail any more.
+-- All waiters, and not only the first: when Redis frees the lock, no script wakes the next
+-- one. pcall: the lock has been let go of, and nothing may fail any more.
 local _, publish = redisson_waiters(channel, ARGV[7], ARGV[8])
 local waiting = redis.pcall('ZRANGE', waiters, 0, 127) -- bounds one script; the rest polls
 if not waiting.err then

@@ -88,8 +88,8 @@ func TestLingerLate(t *testing.T) {
 	})
 }
 
-// All who wait are told, since nobody wakes the next one when Redis frees the lock; they stay registered, and the
-// lock is kept for none of them.
+// All waiters are told, since no script wakes the next one when Redis frees the lock. They stay
+// registered, and the lock is kept for none of them.
 func TestLingerTells(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")

@@ -65,8 +65,8 @@ func TestMutantMaybeRegisteredComesLast(t *testing.T) {
 	})
 }
 
-// Where subscribers cannot be counted nobody says that no client of Redisson waits, and
-// one that has left the common channel first is not counted against those that wait.
+// If subscribers cannot be counted, no answer says that no client of Redisson waits. A client that
+// has left the common channel first is not subtracted from the clients that wait.
 func TestMutantStrangersAreCountedOrUnknown(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")

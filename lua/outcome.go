@@ -9,13 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrAborted is the outcome of a command whose goroutine was ended while it was under way, by a
-// panic or runtime.Goexit in a hook of go-redis: it may have run.
+// ErrAborted is the outcome of a command whose goroutine was ended while the command was under way,
+// by a panic or runtime.Goexit in a hook of go-redis. The command may have run.
 var ErrAborted = errors.New("ended by a panic or Goexit in a hook or an event function")
 
-// Unknown reports whether after err the script may have run, or may still run:
-// the command was, or may have been, written and no reply came. After any other
-// error it has changed nothing.
+// Unknown reports whether after err the script may have run, or may still run: the command was, or
+// may have been, written and no reply came. After any other error the script has changed nothing.
 func Unknown(err error) bool {
 	if err == nil {
 		return false
@@ -58,15 +57,15 @@ func ForeignKey(err error) bool {
 	return errors.As(err, &reply) && says(reply, "WRONGTYPE")
 }
 
-// says reports whether an error reply has the code. Before Redis 7 an error inside a
-// script arrives as "ERR Error running script (...): @user_script:9: CODE text" if the
-// command failed, and as "... @user_script: 9: -CODE text" if Redis refused to run it.
+// says reports whether an error reply has the code. Before Redis 7 an error inside a script arrives
+// in another form: "ERR Error running script (...): @user_script:9: CODE text" if the command failed,
+// and "... @user_script: 9: -CODE text" if Redis refused to run it.
 func says(reply redis.Error, code string) bool {
 	text := reply.Error()
 	return strings.HasPrefix(text, code) || strings.Contains(text, ": "+code+" ") || strings.Contains(text, ": -"+code+" ")
 }
 
-// unsent reports that the command never left: no connection was had for it.
+// unsent reports that the command was never sent: there was no connection for it.
 func unsent(err error) bool {
 	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
 		return true

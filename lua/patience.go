@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxStrays bounds the commands of a patient Processor that nobody waits for any more. Each
-// has a goroutine and a connection.
+// maxStrays bounds the commands that a patient Processor has left behind. Each has a goroutine and a
+// connection.
 const maxStrays = 64
 
-// ErrNoReply is what a command gets that was sent and not answered in time.
+// ErrNoReply is the error of a command that was sent and not answered in time.
 var ErrNoReply = errors.New("no reply in time")
 
-// Patient makes a Processor of p that waits for the reply to a script no longer than within,
-// for a p that may wait for ever. What has not returned by then is left behind: go-redis does
-// not stop a command in flight. Its goroutine ends with its connection, at the latest when the
-// client is closed. While 64 are left behind, nothing more is sent and the error is
+// Patient makes a Processor that sends through p and waits for the reply to a script no longer than
+// within. It is for a p that may wait for ever. A command that has not returned by then is left
+// behind: go-redis does not stop a command in flight. Its goroutine ends with its connection, at the
+// latest when the client is closed. While 64 are left behind, nothing more is sent and the error is
 // [redis.ErrPoolExhausted].
 func Patient(p Processor, within time.Duration) Processor {
 	return &patient{p: p, within: within}
@@ -32,8 +32,8 @@ type patient struct {
 	strays atomic.Int32
 }
 
-// Process implements [Processor]. The command that is sent is a copy: what is left behind may
-// still be answered, and the caller reads its own by then.
+// Process implements [Processor]. It sends a copy of the command: a command that is left behind may
+// still be answered, and the caller reads its own command by then.
 func (p *patient) Process(ctx context.Context, cmd redis.Cmder) error {
 	own, ok := cmd.(*onceOnly)
 	if !ok {
@@ -47,13 +47,13 @@ func (p *patient) Process(ctx context.Context, cmd redis.Cmder) error {
 	sent.SetFirstKeyPos(3)
 	const under, back, left = 0, 1, 2
 	var state atomic.Int32
-	done := make(chan any, 1) // holds what p panicked with
+	done := make(chan any, 1) // holds the value of a panic in p, or nil
 	go func() {               // ends with the command
 		defer func() {
 			v := recover()
 			if !state.CompareAndSwap(under, back) {
 				p.strays.Add(-1)
-				return // nobody is left whom a panic would tell anything
+				return // the caller has left: no goroutine could get the panic
 			}
 			done <- v
 		}()
@@ -75,7 +75,7 @@ func (p *patient) Process(ctx context.Context, cmd redis.Cmder) error {
 	return ErrNoReply
 }
 
-// take copies the outcome of the command that was sent, or goes on with its panic.
+// take copies the outcome of the command that was sent, or repeats its panic.
 func (c *onceOnly) take(sent *redis.Cmd, panicked any) error {
 	if panicked != nil {
 		panic(panicked)

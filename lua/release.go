@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Wake says how a script that frees a lock wakes the next waiter.
+// Wake sets how a script that frees a lock wakes the next waiter.
 type Wake struct {
 	Publish string        // PUBLISH; or SPUBLISH, which becomes PUBLISH at a node without sharded pub/sub
-	Pause   time.Duration // the free lock is kept for the woken client so long
+	Pause   time.Duration // for how long the free lock is kept for the woken client
 	Yield   time.Duration // or for clients of Redisson, if any wait
-	Counted bool          // the command and PUBSUB count all subscribers, as PUBLISH does not in a cluster
+	Counted bool          // the command and PUBSUB count all subscribers; PUBLISH in a cluster does not
 }
 
-// add appends the last arguments of every script that wakes: the lock's common channel, that of the
-// listeners, and how they are used.
+// add appends the last arguments of every script that wakes: the lock's common channel, the
+// listeners' channel, and how these are used.
 func (w Wake) add(args []any, channel, listeners string) []any {
 	return append(args, channel, listeners, w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
 }
@@ -39,8 +39,8 @@ func (r *Release) line(k *Keys) []any {
 	return r.Wake.add(line, n[3], n[4])
 }
 
-// Run sends the command. epochSet is false when Redis, being full, could not
-// remember the epoch that was asked for.
+// Run sends the command. epochSet is false if an epoch was asked for and Redis, being full, could not
+// remember it.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
 	reply, err := releaseScript.runLine(ctx, p, r.line(k))
 	if err != nil {
@@ -50,15 +50,15 @@ func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epoc
 	return v, r.Order.Epoch > 0 && v != Stale && number(reply, 1) == 0, nil
 }
 
-// Leave takes a client out of the registry of waiters and passes on a wake-up
-// that it was given.
+// Leave takes a client out of the registry of waiters. If the client was woken, Leave passes the
+// wake-up on.
 func Leave(ctx context.Context, p Processor, k *Keys, client string, w Wake) error {
 	n := k.several(turns, waiters, channels, listeners)
 	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add([]any{client}, n[2], n[3])...)
 	return err
 }
 
-// Force frees the lock whoever holds it and reports whether anybody did.
+// Force frees the lock whoever holds it, and reports whether there was a holder.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
 	n := k.several(turns, waiters, channels, listeners)
 	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add(nil, n[2], n[3])...)
@@ -69,7 +69,7 @@ func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
 type Inspection struct {
 	Held   bool
 	TTL    time.Duration // left; NoTTL when the key never expires; 0 when free
-	Count  int           // holds of the owner asked for
+	Count  int           // the hold count of the owner that was asked for
 	Holder string
 }
 

@@ -23,7 +23,7 @@
 
 local lock, epoch = KEYS[1], KEYS[2]
 
--- In most runs there is neither, which one look tells.
+-- In most runs there is neither, and one EXISTS tells that.
 local marked = redis.call('EXISTS', epoch, KEYS[4]) > 0
 local mark = marked and redis.call('GET', epoch)
 if mark and tonumber(mark) > tonumber(ARGV[2]) then
@@ -36,7 +36,7 @@ if ARGV[3] ~= '0' then
   local set = redis.pcall('SET', epoch, ARGV[2], 'PX', ARGV[3])
   forgotten = set.err
 end
--- HDEL and not DEL: a field of somebody else, should there be one, stays.
+-- HDEL and not DEL: a field of another owner, should there be one, stays.
 if redis.call('HDEL', lock, ARGV[1]) == 0 then
   return forgotten and {0, 1} or 0
 end

@@ -16,19 +16,19 @@ const (
 	Refused          // Redis refused; the error says why
 )
 
-// FieldOwner says who must be found to hold the lock at Lock: Owner or, while the client is
-// handing it over, Heir.
+// FieldOwner names the owner that must hold the lock at Lock: Owner or, while the client is handing
+// the lock over, Next.
 type FieldOwner struct{ Lock, Owner, Next string }
 
-// renewTogether is how many locks one script renews at most: it takes Redis 1 to 4 ms, in which
-// nobody else is served.
+// renewTogether is how many locks one script renews at most: it takes Redis 1 to 4 ms, in which Redis
+// serves no other client.
 const renewTogether = 500
 
-// Renew extends the locks to lease, each for its owner; in a cluster all must be
-// in one slot. More than 500 are sent as several scripts, in one pipeline if [Pipelines] has p send
-// one, otherwise one after another: Redis serves others between them. The error tells why
-// entries were refused, the first one if there are several; an entry whose script has no reply is
-// Refused, and without any reply there are no entries.
+// Renew extends the locks to lease, each for its owner; in a cluster all must be in one slot. More
+// than 500 are sent as several scripts. They go in one pipeline if p can send one ([Pipelines]),
+// otherwise one after another: Redis serves other clients between them. The error tells why entries
+// were refused, the first one if there are several. An entry whose script has no reply is Refused.
+// Without any reply there are no entries.
 func Renew(ctx context.Context, p Processor, tenants []FieldOwner, lease time.Duration) ([]Renewal, error) {
 	var batches []*invocation
 	for part := range slices.Chunk(tenants, renewTogether) {

@@ -3,7 +3,7 @@
 -- KEYS[i]     lock   hash: owner -> hold count
 -- ARGV[1]     lease  ms the lock shall live at least: a longer TTL stays
 -- ARGV[2*i]   owner  of KEYS[i]
--- ARGV[2*i+1] heir   of KEYS[i]: the owner to whom the client is handing it over just
+-- ARGV[2*i+1] next   of KEYS[i]: the owner to whom the client is handing it over just
 --                    now, and who may have it already; '' if there is none
 --
 -- Replies one number a key: 1 renewed, 0 the owner does not hold it, -1 refused;

@@ -14,8 +14,8 @@ func (s *script) runNumber(ctx context.Context, p Processor, keys []string, args
 	return number(r, 0), nil
 }
 
-// number and text read one element of a reply. The scripts are our own, so a
-// missing element is one that the script leaves out for this answer.
+// number and text read one element of a reply. The scripts are our own, so a missing element is one
+// that the script leaves out for this answer.
 func number(reply []any, i int) int64 {
 	if i >= len(reply) {
 		return 0

@@ -9,13 +9,13 @@ import (
 // Report is all that Redis knows of a lock.
 type Report struct {
 	TTL       time.Duration // left; NoTTL when the key never expires; 0 when free
-	Token     int64         // last that was issued, 0 if none was or the counter was not looked at
+	Token     int64         // last that was issued; 0 if there was none or the counter was not read
 	Strangers int           // clients of Redisson that wait; -1 if they cannot be counted
-	Fields    []Field       // the hash, none when free
-	Waiting   []Waiting     // registered clients, the first come first
+	Fields    []Field       // the hash; none when free
+	Waiting   []Waiting     // registered clients, in the order of their arrival
 }
 
-// Field is one of the hash.
+// Field is one field of the hash.
 type Field struct {
 	Owner string
 	Count int
@@ -27,7 +27,8 @@ type Waiting struct {
 	For    time.Duration // since its arrival, by Redis' clock
 }
 
-// ReadReport reads the lock from the master. With fencing it looks at the counter, to which the user needs a right.
+// ReadReport reads the lock from the master. With fencing it also reads the counter, for which the
+// user needs a right.
 func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool) (Report, error) {
 	keys := []string{k.Lock, k.Waiters()}
 	if fencing {
@@ -38,7 +39,7 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 		return Report{}, err
 	}
 	r := Report{Strangers: int(number(reply, 3))}
-	r.Token, _ = strconv.ParseInt(text(reply, 2), 10, 64) // somebody else's key may be anything
+	r.Token, _ = strconv.ParseInt(text(reply, 2), 10, 64) // another program's key may hold anything
 	if left := number(reply, 0); left != -2 {
 		r.TTL = ttl(left)
 	}
@@ -54,7 +55,7 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 	return r, nil
 }
 
-// pairs are those of a list of strings in a reply.
+// pairs iterates over a list of strings in a reply, two at a time.
 func pairs(reply []any, i int) func(yield func(a, b string) bool) {
 	return func(yield func(a, b string) bool) {
 		if i >= len(reply) {

@@ -12,13 +12,13 @@
 -- Replies {ttl, now, token, redisson_waiters, fields, waiting}: ttl in ms, -1 without one, -2 when the
 -- lock is free; now in microseconds and token as strings; redisson_waiters how many clients of
 -- Redisson wait, -1 if that cannot be told; fields a list of owner, count, and waiting one of
--- client, arrival. At most 16 fields and 128 who wait.
+-- client, arrival. At most 16 fields and 128 clients.
 --
 -- Twice or late: reads again.
 
 local lock, waiters, token = KEYS[1], KEYS[2], KEYS[3]
 
--- HKEYS and HGET, and not HGETALL: who may lock may call them.
+-- HKEYS and HGET, and not HGETALL: a user who may lock may call them.
 local fields = {}
 for i, field in ipairs(redis.call('HKEYS', lock)) do
   if i > 16 then

@@ -72,8 +72,8 @@ func newScript(parts ...string) *script {
 	return s
 }
 
-// run sends EVALSHA, and EVAL when the server does not know the script: NOSCRIPT
-// is the one error after which sending again is certain to be the first run.
+// run sends EVALSHA, and EVAL when the server does not know the script. NOSCRIPT is the one error
+// after which sending again is certain to be the first run.
 func (s *script) run(ctx context.Context, p Processor, keys []string, args ...any) ([]any, error) {
 	return s.runLine(ctx, p, append(s.line(len(args), keys...), args...))
 }
@@ -116,15 +116,16 @@ func send(ctx context.Context, p Processor, line []any) *redis.Cmd {
 	return cmd
 }
 
+// command makes an EVALSHA or EVAL. SetFirstKeyPos tells a cluster client where the first key is.
 func command(ctx context.Context, line []any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, line...)
 	cmd.SetFirstKeyPos(3)
 	return cmd
 }
 
-// onceOnly keeps go-redis from resending a command whose reply was lost, and from
-// forgetting that there was a reply: the error that ends a pipeline is given to every
-// command in it that has none of its own, those that were answered before included.
+// onceOnly keeps go-redis from two mistakes. It would resend a command whose reply was lost. And it
+// would forget a reply: the error that ends a pipeline is given to every command in it that has no
+// error of its own, even to a command that was answered before.
 type onceOnly struct {
 	*redis.Cmd
 	answered bool

@@ -10,7 +10,7 @@ import (
 type invocation struct {
 	keys []string
 	args []any
-	cmd  *redis.Cmd // the last that was sent for it
+	cmd  *redis.Cmd // the last command that was sent for it
 }
 
 // Pipelines reports whether several scripts go to p in one round trip.
@@ -19,7 +19,7 @@ func Pipelines(p Processor) bool {
 	return ok
 }
 
-// runAll runs the script several times as run does, in one pipeline where p sends one.
+// runAll runs the script several times as run does, in one pipeline if p can send one.
 func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
 	s.sendAll(ctx, p, "evalsha", s.sha, all)
 	var unknown []*invocation
@@ -31,6 +31,7 @@ func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
 	s.sendAll(ctx, p, "eval", s.source, unknown)
 }
 
+// sendAll sends the script once for each invocation, in one pipeline if p can send one.
 func (s *script) sendAll(ctx context.Context, p Processor, name, body string, all []*invocation) {
 	cmds := make([]redis.Cmder, len(all))
 	for i, v := range all {

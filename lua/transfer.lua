@@ -16,7 +16,8 @@
 -- ARGV[9] counted  as in release
 --
 -- Replies {1, token, others, redisson_waiters} handed over: others is how many clients wait
--- in the registry, redisson_waiters how many of Redisson wait, -1 if that cannot be told; {0} `from` did not hold the lock; {-1} stale.
+-- in the registry, redisson_waiters how many of Redisson wait, -1 if that cannot be told;
+-- {0} `from` did not hold the lock; {-1} stale.
 --
 -- Twice: the second run finds `to` as the holder and answers as the first did, with
 -- a higher token. Late: stale once a later command has set the epoch.

@@ -1,21 +1,22 @@
--- wake: a function, put before the scripts that free a lock. It pops the waiter
--- that has waited longest, keeps the free lock for it (`turn`) so that a newcomer
--- cannot slip in, and tells it on its own channel. A waiter that nobody serves any
--- more receives nothing (PUBLISH answers 0): the next one is woken. At the end the
--- common channel is told too, for Redisson, which reads '-0' as the number 0; to a
--- Go client '-0' says that somebody was woken already.
+-- wake: a function, put before the scripts that free a lock. It wakes one client:
+-- 1. It pops the client that has waited longest.
+-- 2. It keeps the free lock for that client (`turn`), so that a newcomer cannot slip in.
+-- 3. It publishes on the client's own channel. PUBLISH answers 0 if the client is gone:
+--    then it wakes the next one.
+-- 4. It publishes '-0' on the common channel. Redisson reads that as the number 0; it
+--    tells a Go client that another one was woken already.
 --
 -- Redisson's waiters are in no registry and slower than a woken Go client, which
--- would always come first. So if there are any, the free lock is kept for nobody
--- (turn '*', which Redisson does not look at) for `yield` ms. The woken Go client
--- tries again after that, or when it hears of Redisson's release.
+-- would always come first. So if there are any, no Go client may take the free lock for
+-- `yield` ms (turn '*', which Redisson does not look at). The woken Go client tries
+-- again after that, or when it hears of Redisson's release.
 --
--- Only called when the lock has just been freed or is free: nothing here may fail
--- the script any more, hence pcall throughout.
+-- It is only called when the lock has just been freed or is free. The script must not
+-- fail any more, hence pcall throughout.
 
 local function keep(turn, for_whom, ms)
   if type(redis.pcall('GET', turn)) == 'table' then
-    return false -- somebody else's key: waiters find the lock by their poll
+    return false -- another program's key: waiters find the lock by their poll
   end
   redis.pcall('SET', turn, for_whom, 'PX', ms)
   return true
@@ -47,15 +48,15 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
       break -- the user may not publish: waiters find the lock by their poll
     end
   end
-  -- Also if nobody listens here: Redisson may subscribe at a replica (subscriptionMode),
-  -- whom the message reaches and no count shows.
+  -- Also if this server has no subscriber: Redisson may subscribe at a replica
+  -- (subscriptionMode), which gets the message and is in no count.
   redis.pcall(publish, channel, '-0')
 end
 
--- wake_redisson is wake when nobody is registered. If nobody hears it either there is nobody
--- to keep the lock for, and nothing to count. What is published is delivered after the
--- script, so the turn is kept in time. Only for PUBLISH: with SPUBLISH the node has to be
--- asked first whether it has that.
+-- wake_redisson is wake when no client is registered. If the message has no receiver either,
+-- it keeps the lock for no client and counts nothing. Messages are delivered after the
+-- script, so the turn is kept in time. It is only for PUBLISH: with SPUBLISH the node has to
+-- be asked first whether it has that.
 local function wake_redisson(turn, channel, listeners, publish, yield, counted)
   local heard = redis.pcall(publish, channel, '-0')
   if heard ~= 0 and counted and redisson_waiters(channel, listeners, publish) > 0 then

@@ -11,13 +11,12 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// maxFailures is how many tries in a row may fail for want of answers before a call
-// that no majority has ever answered gives up.
+// maxFailures is how many rounds in a row may fail before a call gives up that no majority has ever
+// answered. It also bounds how often a hold may come too late for its lease.
 const maxFailures = 3
 
-// acquisition is the way of one call to a hold: rounds of single attempts on all members
-// in parallel, and waits on one of them in between (wait.go). It belongs to the calling
-// goroutine.
+// acquisition is one call on its way to a hold: rounds of single attempts on all members in parallel,
+// and waits for one member in between (wait.go). It belongs to the calling goroutine.
 type acquisition struct {
 	l      *MultiLock
 	user   context.Context // the caller's
@@ -29,15 +28,15 @@ type acquisition struct {
 	began  time.Time
 	holds  []memberHold // in canonical order
 
-	vain        time.Duration // the longest wait of this call that its patience was too short for
-	timid       bool          // the call does with little patience until it gives members back again
+	vain        time.Duration // the longest wait of this call for which its patience was too short
+	timid       bool          // has only the least patience, until the call gives members back the next time
 	had         int           // members held at the end of the last round
-	failures    int           // rounds in a row that too many members failed
-	failingFrom time.Time     // the first of them
-	answered    bool          // there was a round that was not one of them
+	failures    int           // rounds in a row in which too many members failed
+	failingFrom time.Time     // when the first of them failed
+	answered    bool          // there was a round in which enough members answered
 }
 
-// errLimit is the cause for which a call's ctx ends at the limit of its wait.
+// errLimit is the cause with which a call's ctx ends at the limit of its wait.
 var errLimit = errors.New("limit of the wait")
 
 // acquire takes the lock for the owner of ctx.
@@ -64,7 +63,8 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 	a.outer = outer
 	h, err := a.run(id.owner)
 	if lost := a.outer.loss(); lost != nil {
-		// Whoever is inside a hold believes to have held the lock all along.
+		// The owner is inside a hold and believes to have held the lock all along. So it hears of the
+		// loss, and what it got just now is given back.
 		if h != nil {
 			l.giveBack(a.ctx, multiTenure{h})
 		}
@@ -73,7 +73,8 @@ func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use)
 	return h, err
 }
 
-// nesting finds out who takes the lock, and the hold that it is nested in. The error is that of ctx, or a loss.
+// nesting finds the owner of the call and the hold in which the call is nested. The error is ctx's,
+// or a loss.
 func (l *MultiLock) nesting(ctx context.Context) (id identity, outer *Hold, err error) {
 	for {
 		if id, err = l.identify(ctx); err != nil {
@@ -86,7 +87,8 @@ func (l *MultiLock) nesting(ctx context.Context) (id identity, outer *Hold, err 
 		if id.tenure == nil || outer != nil {
 			return id, outer, nil
 		}
-		// The hold that ctx comes from was released, or lost, since: its owner is not the caller any more.
+		// The hold that ctx comes from was released or lost since identify found it: its owner is not
+		// the caller's any more, so the caller is identified anew.
 	}
 }
 
@@ -95,6 +97,7 @@ func (a *acquisition) run(owner string) (*Hold, error) {
 	if a.ctx.Err() != nil {
 		return nil, a.failure(ended(a.ctx))
 	}
+	// late counts the times that enough members were held and their leases left no time for a hold.
 	for late := 0; ; {
 		complete := a.round(nil)
 		err := duplicates(a.holds)
@@ -124,8 +127,8 @@ func (a *acquisition) run(owner string) (*Hold, error) {
 	}
 }
 
-// next says what is done after a round that was not complete: nothing (an error), or
-// waiting, which may itself complete the hold.
+// next decides what follows a round that made no hold: the end of the call (an error), or a wait,
+// which may itself complete the hold.
 func (a *acquisition) next() (complete bool, err error) {
 	failed := a.where(func(x *memberHold) bool { return x.failed() })
 	doomed := a.where(func(x *memberHold) bool { return !x.busy() && permanent(x.err) })
@@ -156,7 +159,7 @@ func (a *acquisition) next() (complete bool, err error) {
 	return false, a.pause(a.quarantine() + a.someTime()/8)
 }
 
-// quarantine is how long it takes until enough members are out of it.
+// quarantine is the time after which enough members are out of quarantine.
 func (a *acquisition) quarantine() (wait time.Duration) {
 	usable := 0
 	left := make([]time.Duration, 0, len(a.holds))
@@ -176,13 +179,12 @@ func (a *acquisition) quarantine() (wait time.Duration) {
 // once reports whether the call is a single attempt.
 func (a *acquisition) once() bool { return a.terms.Limited && a.terms.Wait <= 0 }
 
-// someTime is a random time, so that callers that got into each other's way do not
-// meet again.
+// someTime is a random time: callers that got into each other's way do not meet again.
 func (a *acquisition) someTime() time.Duration {
 	return time.Millisecond + rand.N(a.l.cfg.limit/2+1)
 }
 
-// pause waits. The error is that of a call that is over.
+// pause waits for d. It returns an error if the call ends meanwhile.
 func (a *acquisition) pause(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -194,14 +196,15 @@ func (a *acquisition) pause(d time.Duration) error {
 	}
 }
 
-// end gives everything back and returns the call's error.
+// end gives all members back and returns the call's error.
 func (a *acquisition) end(err error) error {
 	failure := a.failure(err) // before: it tells what was held
 	a.giveBack(a.all())
 	return failure
 }
 
-// failure is the error of a call that ended because of err, or at its limit.
+// failure is the error of a call that ended because of err. At the limit of the wait it has no Err:
+// the members' errors tell what the limit has ended.
 func (a *acquisition) failure(err error) *NotAcquiredError {
 	if errors.Is(err, errLimit) {
 		err = nil

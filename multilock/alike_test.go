@@ -14,9 +14,9 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// Sentinel groups all have the address "FailoverClient". Callers that name them in the
-// same order get along as well as those whose servers have addresses: a call that waits
-// keeps what comes before, instead of giving it back and beginning again.
+// Sentinel groups all have the address "FailoverClient". Callers that name them in the same order get
+// along as well as callers whose servers have addresses: a call that waits keeps what comes before,
+// instead of giving it back and beginning again.
 func TestAddressesThatAreAlike(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {

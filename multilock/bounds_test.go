@@ -67,8 +67,8 @@ func (s *virtualServer) answersOnly(n int32, delay time.Duration) (end func()) {
 	return func() { close(blocked) }
 }
 
-// What a single attempt costs at the most: one server is slow and falls silent after its
-// grant, and another after its proof.
+// What a single attempt costs at the most: one server is slow and falls silent after its grant, and
+// another after its check.
 func TestSingleAttemptWhenServersFallSilent(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		a := v.process()

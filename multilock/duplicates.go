@@ -9,9 +9,9 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// duplicates looks for two members that are one lock on one server, by way of two Clients.
-// The first that is granted keeps the other busy; in another database it does not, but
-// the servers are not independent then.
+// duplicates looks for two members that are one lock on one server, reached through two Clients. The
+// member that is granted first then keeps the other busy. It does not if they are in two databases of
+// the server, but such members are not independent either.
 func duplicates(grips []memberHold) error {
 	for i := range grips {
 		if err := ownRival(grips, &grips[i]); err != nil {
@@ -39,8 +39,8 @@ func sameServer(grips []memberHold) error {
 	return nil
 }
 
-// ownRival reports whether a member is busy because another member of the same
-// attempt holds it.
+// ownRival returns an error if another member of the same attempt holds the lock that makes this
+// member busy.
 func ownRival(grips []memberHold, busy *memberHold) error {
 	var rival *reentrant.NotAcquiredError
 	if !busy.busy() || !errors.As(busy.err, &rival) || rival.Holder == "" {
@@ -60,8 +60,8 @@ func ownRival(grips []memberHold, busy *memberHold) error {
 	return nil
 }
 
-// shareKey reports whether two members, which may be locks of several parts, have a key in
-// common that the first takes by way of the holder's Client.
+// shareKey reports whether two members have a key in common that the first one takes through the
+// holder's Client. A member may be a lock of several parts.
 func shareKey(a, b *member, holder string) bool {
 	return slices.ContainsFunc(a.Parts(), func(p reentrant.Part) bool {
 		return strings.HasPrefix(holder, p.Client+":") &&

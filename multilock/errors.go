@@ -10,15 +10,15 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// The errors of a MultiLock are those of package reentrant, [reentrant.ErrNotAcquired],
-// [reentrant.ErrBusy], [reentrant.ErrLost], [reentrant.ErrNotHeld], [reentrant.ErrUnconfirmed] and so on,
-// and these.
+// The errors of a MultiLock are these, and the ones of package reentrant: [reentrant.ErrNotAcquired],
+// [reentrant.ErrBusy], [reentrant.ErrLost], [reentrant.ErrNotHeld], [reentrant.ErrUnconfirmed] and so
+// on.
 var (
 	// ErrMembers: there is no member, or two that are the same lock.
 	ErrMembers = errors.New("redlatch: invalid members")
 
-	// ErrQuarantined: the server was started, or replaced, so short a time ago that
-	// a lock which it may have forgotten can still be trusted. [QuarantineError]
+	// ErrQuarantined: the server was started or replaced only a short time ago. It may have forgotten
+	// a lock that its owner still trusts. [QuarantineError]
 	ErrQuarantined = errors.New("redlatch: server may have forgotten locks")
 
 	// ErrNoAnswer: the member took longer than [WithMemberLimit], or much longer than
@@ -26,28 +26,28 @@ var (
 	ErrNoAnswer = errors.New("redlatch: no answer in time")
 )
 
-// The causes for which an attempt on one member ends before the call does: it took
+// An attempt on one member may end before the call does, with one of these causes: the member took
 // longer than the members' limit, or the round was decided without it.
 var (
 	errSilent  = errors.New("silent for too long")
 	errDecided = errors.New("decided without it")
 )
 
-// errSlow is what a member is said to be that the round was decided without. It is not
-// known to have failed.
+// errSlow is a member's error if the round was decided without its answer. The member is not known to
+// have failed.
 var errSlow = fmt.Errorf("%w: decided without it", ErrNoAnswer)
 
-// errTooLate: so much of the lease had passed that nothing was left of it.
+// errTooLate: when enough members were held, so much of the lease had passed that nothing was left.
 var errTooLate = errors.New("redlatch: the lease ended before enough members were held")
 
-// Why a member that is held is not trusted any more, if nothing else is known: the process
+// These tell why a member that is held is not trusted any more, if nothing else is known. The process
 // may have been stopped.
 var (
 	errLeaseEnded = errors.New("redlatch: the lease ended")
 	errUnproven   = errors.New("redlatch: too long ago that the server said who it is")
 )
 
-// MemberError is what one member has to say.
+// MemberError is the error of one member.
 type MemberError struct {
 	Name   string // of the lock
 	Server string
@@ -61,27 +61,29 @@ func (e *MemberError) Error() string {
 // Unwrap gives the error.
 func (e *MemberError) Unwrap() error { return e.Err }
 
-// NotAcquiredError is [reentrant.ErrNotAcquired], and also whatever Err and the members'
-// errors are.
+// NotAcquiredError is [reentrant.ErrNotAcquired]. It is also what Err and the members' errors are.
 type NotAcquiredError struct {
 	Name     string
 	Held     int // members held at the last try
 	Need, Of int
 	Waited   time.Duration
-	Err      error          // why the wait ended: ctx's error and cause, or what cannot be mended; nil at its limit
-	Members  []*MemberError // of the last try
+	// Err is why the wait ended: ctx's error and cause, or an error that waiting does not mend. It is
+	// nil at the limit of the wait.
+	Err     error
+	Members []*MemberError // of the last try
 
-	// Busy says that so many members were another owner's that the rest was not enough, and that
-	// the wait ended at its limit or at the deadline of ctx. It is false after a cancellation. The
-	// error is [reentrant.ErrBusy] if Busy is set; one busy member does not make it that.
+	// Busy says that so many members were another owner's that the rest was not enough, and that the
+	// wait ended at its limit or at the deadline of ctx. It is false after a cancellation. The error
+	// is [reentrant.ErrBusy] if Busy is set; a single busy member does not make it so.
 	Busy bool
 
-	// For a lock that this one is a member of, which would misjudge it by what is among Members:
-	// so many members failed that the rest was not enough, in a way that may pass, or in one that
-	// does not.
+	// These fields are for an outer MultiLock, which asked this one as a member. It must not go by
+	// the errors in Members: they are about single members of this lock, not about the lock. So many
+	// members failed that the rest was not enough, in a way that may pass (failed) or does not
+	// (doomed).
 	failed, doomed bool
-	said           bool // busy, and servers have said so of enough of them
-	waits          bool // with more time the call would have waited for a member that is another owner's
+	said           bool // enough members are busy, and their servers or holders have confirmed it
+	waits          bool // with more time the call would wait for a member that is another owner's
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -111,15 +113,16 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return all
 }
 
-// LostError is [reentrant.ErrLost], and also whatever the members' errors are. Of a member that
-// could not be taken again it is [reentrant.ErrClosed] at most, and never [reentrant.ErrNotAcquired].
+// LostError is [reentrant.ErrLost]. It is also what the members' errors are. The error of a member
+// that could not be taken again counts as [reentrant.ErrClosed] at most, and never as
+// [reentrant.ErrNotAcquired].
 type LostError struct {
 	Name     string
-	Owner    string // without a Client's ID, which is another one at each member
+	Owner    string // without a Client's ID, which differs from member to member
 	Valid    int    // members that could still be trusted
 	Need, Of int
 	Held     time.Duration  // from the grant to the loss
-	Members  []*MemberError // those that were lost or never held, or could not be trusted any more
+	Members  []*MemberError // members that were lost or never held, or that could not be trusted any more
 }
 
 func (e *LostError) Error() string {
@@ -130,7 +133,8 @@ func (e *LostError) Error() string {
 // Is makes it [reentrant.ErrLost].
 func (e *LostError) Is(target error) bool { return target == reentrant.ErrLost }
 
-// Unwrap gives the members' errors: a nested call that is told of a loss was not refused.
+// Unwrap gives the members' errors. It leaves [reentrant.ErrNotAcquired] out: a nested call that
+// hears of the loss was not refused the lock.
 func (e *LostError) Unwrap() (all []error) {
 	for _, m := range e.Members {
 		switch {
@@ -143,9 +147,9 @@ func (e *LostError) Unwrap() (all []error) {
 	return all
 }
 
-// ReleaseError says that fewer members than are needed confirmed a release. It is
-// whatever the members' errors are, [reentrant.ErrUnconfirmed] as a rule, and
-// [reentrant.ErrLost] if one of them was lost unnoticed.
+// ReleaseError says that fewer members than needed confirmed a release. It is also what the members'
+// errors are: [reentrant.ErrUnconfirmed] as a rule, and [reentrant.ErrLost] if a member was lost
+// unnoticed.
 type ReleaseError struct {
 	Name      string
 	Confirmed int
@@ -161,7 +165,7 @@ func (e *ReleaseError) Error() string {
 // Unwrap gives the members' errors.
 func (e *ReleaseError) Unwrap() []error { return unwrap(nil, e.Members) }
 
-// QuarantineError is [ErrQuarantined] with the server, and how long it will be so.
+// QuarantineError is [ErrQuarantined]. It names the server and says how long the quarantine lasts.
 type QuarantineError struct {
 	Name   string
 	Server string
@@ -186,7 +190,7 @@ func unwrap(err error, members []*MemberError) (all []error) {
 	return all
 }
 
-// list is what the members say, for the end of a message.
+// list is the members' errors, for the end of a message.
 func list(members []*MemberError) string {
 	var s strings.Builder
 	for _, m := range members {
@@ -195,5 +199,5 @@ func list(members []*MemberError) string {
 	return s.String()
 }
 
-// plain is an error's text for use inside another's.
+// plain is the text of an error that becomes a part of another's text.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "redlatch: ") }

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// NotExtendedError is [reentrant.ErrNotExtended], and also whatever the members' errors are.
+// NotExtendedError is [reentrant.ErrNotExtended]. It is also what the members' errors are.
 type NotExtendedError struct {
 	Name      string
 	Confirmed int
@@ -29,13 +29,15 @@ func (e *NotExtendedError) Is(target error) bool { return target == reentrant.Er
 // Unwrap gives the members' errors.
 func (e *NotExtendedError) Unwrap() []error { return unwrap(nil, e.Members) }
 
-// Extend makes a hold with a fixed lease last for d from now, as [reentrant.Hold.Extend] does with that of a Lock: on every
-// member that is held, and of a quorum on a majority at least, with a moment for the rest. [Hold.ValidUntil] is then the
-// earliest of those that are needed. It never shortens.
+// Extend makes a hold with a fixed lease last for d from now, as [reentrant.Hold.Extend] does for a
+// Lock. It extends every member that is held; a quorum needs a majority at least and gives the rest a
+// moment. [Hold.ValidUntil] is then the earliest validity among the members that are needed. Extend
+// never shortens a lease.
 //
-// It waits until ctx ends, or the members' own retries do. The errors are [reentrant.ErrInvalidLease],
-// [reentrant.ErrRenewed], [reentrant.ErrNotHeld], [reentrant.ErrLost], and a [NotExtendedError] if those that are needed have
-// not confirmed: some members may last longer then, and the hold is valid for as long as enough of them are.
+// It waits until ctx ends, or until the members' own retries end. The errors are
+// [reentrant.ErrInvalidLease], [reentrant.ErrRenewed], [reentrant.ErrNotHeld], [reentrant.ErrLost],
+// and a [NotExtendedError] if fewer members than needed have confirmed. Some members may last longer
+// then, and the hold is valid for as long as enough of them are.
 func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(d)); err != nil {
 		return err
@@ -58,21 +60,21 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	h.mu.Lock()
 	h.fixed = latest(h.fixed, h.l.leased(h.holds))
 	h.mu.Unlock()
-	h.notify() // the monitor, which waits for the end as it was
+	h.notify() // the monitor, which waits for the old end
 	if confirmed < h.l.need {
 		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(grips), Members: members}
 	}
 	return nil
 }
 
-// ranOut reports whether the hold had a fixed lease that is over: it need not be released.
+// ranOut reports whether the hold had a fixed lease that is over. Such a hold need not be released.
 func (h *Hold) ranOut() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.fixed.IsZero() && watchdog.Passed(h.fixed)
 }
 
-// whyOver is for a hold that is released or lost.
+// whyOver is the error of a hold that is released or lost.
 func (h *Hold) whyOver() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -27,9 +27,9 @@ func clockServers(t *testing.T, n int) (s servers, clocks []*redistest.Clock) {
 	return s, clocks
 }
 
-// The clock of one server of three is set forward and back. Forward, the lock there ends, and
-// whoever asks may have that member; it is no majority. The hold goes on by the others, and
-// has the member again soon.
+// The clock of one server of three is set forward and back. Forward, the lock there ends, and another
+// owner may have that member, which is no majority. The hold goes on by the others, and has the
+// member again soon.
 func TestFault58ClockOfAMinority(t *testing.T) {
 	t.Parallel()
 	s, clocks := clockServers(t, 3)

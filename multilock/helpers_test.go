@@ -12,7 +12,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// name is that of the locks in most tests, on every server.
+// name is the name of the locks in most tests, on every server.
 const name = "pay:42"
 
 // newClient makes a Client that is closed with the test, whatever it holds.
@@ -36,7 +36,7 @@ func newClient(t testing.TB, rdb redis.UniversalClient, opts ...reentrant.Option
 // fleet is a Client for each of several servers, as one process has them.
 type fleet []*reentrant.Client
 
-// locks are those of one name on all servers.
+// locks are the locks of one name on all servers.
 func (f fleet) locks(name string, opts ...reentrant.LockOption) (locks []multilock.Locker) {
 	for _, c := range f {
 		locks = append(locks, c.NewLock(name, opts...))

@@ -20,7 +20,7 @@ type Hold struct {
 	since  time.Time // the grant
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	base   context.Context // acts for the caller and has no end: for what is done without one
+	base   context.Context // acts for the caller and never ends: for work that has no ctx of a call
 
 	lost    chan struct{} // closed when the hold is lost
 	stop    chan struct{} // closed when the release begins
@@ -35,10 +35,10 @@ type Hold struct {
 	last     time.Time    // ValidUntil when it was last looked at; guarded by mu
 	err      error        // the loss; guarded by mu
 	ended    time.Time    // when it was released or lost; guarded by mu
-	outer    *Hold        // that it is nested in; nil if none, and when this one has ended; guarded by mu
+	outer    *Hold        // in which it is nested; nil: none, or this one has ended; guarded by mu
 }
 
-// holdState is where a hold is on its way:
+// holdState is the state of a hold:
 //
 //	held ──> released     Release: the monitor ends, then all members are released
 //	  └────> lost         too few members can be trusted: the monitor frees the rest
@@ -50,21 +50,21 @@ const (
 	lost
 )
 
-// use is who releases a hold.
+// use tells who releases a hold.
 type use int
 
 const (
-	forUnlock use = iota // whoever calls [MultiLock.Unlock]
-	forHold              // the caller of [MultiLock.Acquire], who has it as a value
-	forOuter             // the hold of another MultiLock. Its ctx does not end with the call's
+	forUnlock use = iota // a caller of [MultiLock.Unlock]
+	forHold              // the caller of [MultiLock.Acquire], to whom the Hold was returned
+	forOuter             // the hold of an outer MultiLock; its ctx does not end with the call's
 )
 
-// tenure is what a hold and those that are nested in it have in common. It is no pointer to the
-// outermost, which would keep it in memory.
+// tenure is shared by a hold and all holds nested in it. It is an object of its own and not a pointer
+// to the outermost hold, which would keep that hold in memory.
 type tenure struct{ _ byte }
 
-// newHold makes a hold of what was gathered and starts its monitor. It returns nil if
-// there is no time left to hold it for.
+// newHold makes a hold of the members that the acquisition holds, and starts its monitor. It returns
+// nil if their leases leave no time for a hold.
 func (a *acquisition) newHold(owner string) *Hold {
 	l, ctx := a.l, a.user
 	h := &Hold{
@@ -100,25 +100,25 @@ func (a *acquisition) newHold(owner string) *Hold {
 	return h
 }
 
-// Context returns a ctx made from the one that was given to Acquire. It ends when that
-// one ends, or with the cause (context.Cause) [reentrant.ErrLost] when the lock is lost,
-// [reentrant.ErrReleased] when this hold is released. When a member's Client is closed
-// that member is lost; the loss of the lock, if it comes of that, is also
-// [reentrant.ErrClosed].
+// Context returns a ctx made from the one that was given to Acquire. It ends when that ctx ends. It
+// also ends, with the cause (context.Cause) [reentrant.ErrLost], when the lock is lost, and with
+// [reentrant.ErrReleased] when this hold is released. When a member's Client is closed, that member
+// is lost; if this loses the lock, the loss is also [reentrant.ErrClosed].
 //
-// It carries the hold: a call that takes the same MultiLock with it, a member, or another MultiLock
-// for the members that both have, enters it again, on any goroutine. For other locks it says
-// nothing, as the ctx of a [reentrant.Hold].
+// The ctx carries the hold. A call with it enters the hold again, on any goroutine, if the call takes
+// the same MultiLock, a member, or another MultiLock, for the members that both have. For other locks
+// it says nothing, as the ctx of a [reentrant.Hold].
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// Lost returns a channel that is closed when the lock is lost: a member of a lock that
-// needs all, or so many that the rest is not enough. That is at [Hold.ValidUntil] at
-// the latest, but for the scheduling of goroutines. It is not closed by a release.
+// Lost returns a channel that is closed when the lock is lost. A lock that needs all members is lost
+// with the first of them; a quorum, with so many that the rest is not enough. The channel is closed
+// at [Hold.ValidUntil] at the latest, but for the scheduling of goroutines. A release does not close
+// it.
 func (h *Hold) Lost() <-chan struct{} { return h.lost }
 
-// ValidUntil returns until when the hold may be trusted: until then all members, or
-// more than half of them, are valid. Renewal moves it on, and the loss of a member may
-// move it back. Once the hold has ended it stays.
+// ValidUntil returns until when the hold may be trusted: until then all members are valid, or in a
+// quorum more than half of them. Renewal moves it on, and the loss of a member may move it back. It
+// does not change any more once the hold has ended.
 func (h *Hold) ValidUntil() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,15 +126,15 @@ func (h *Hold) ValidUntil() time.Time {
 		if until := h.l.trusted(h.holds); !until.IsZero() {
 			h.last = until
 		} else if now := time.Now(); now.Before(h.last) {
-			h.last = now // lost, and the monitor has not come to it yet
+			h.last = now // lost, and the monitor has not noticed it yet
 		}
 	}
 	return h.last
 }
 
-// Tokens returns the members' fencing tokens in the order of the arguments, those of a
-// member that is a MultiLock in its order: 0 for a member that is not held, or whose
-// lock has no [reentrant.WithFencing]. Tokens of different members cannot be compared.
+// Tokens returns the members' fencing tokens in the order of the arguments, and the tokens of a
+// member that is a MultiLock in its own order. A token is 0 if the member is not held, or if its lock
+// has no [reentrant.WithFencing]. Tokens of different members cannot be compared.
 func (h *Hold) Tokens() []int64 {
 	tokens := make([]int64, h.l.parts)
 	h.eachHeld(func(x *memberHold) { copy(tokens[x.m.first:], x.tenure.Tokens()) })
@@ -157,16 +157,16 @@ func (h *Hold) eachHeld(f func(x *memberHold)) {
 	}
 }
 
-// MemberState is how a hold stands with one member.
+// MemberState is the state of one member in a hold.
 type MemberState struct {
 	Name       string
 	Server     string
 	Held       bool
 	ValidUntil time.Time // while it is held
-	Err        error     // why it is not, as far as that is known
+	Err        error     // why the member is not held, as far as that is known
 }
 
-// Members returns how the hold stands with each member, in the order of the arguments.
+// Members returns the state of each member in the hold, in the order of the arguments.
 func (h *Hold) Members() []MemberState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +185,7 @@ func (h *Hold) Members() []MemberState {
 // String names the lock and the owner.
 func (h *Hold) String() string { return fmt.Sprintf("%s held by %s", h.l.name, h.owner) }
 
-// watch has the monitor look at the hold when a member's hold ends.
+// watch tells the monitor when the member's hold ends.
 func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.notify) }
 
 func (h *Hold) notify() {
@@ -195,15 +195,16 @@ func (h *Hold) notify() {
 	}
 }
 
-// over reports whether Release was called: its caller was told of a loss.
+// over reports whether Release was called. If the hold was lost, its caller has heard of the loss
+// then.
 func (h *Hold) over() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.released
 }
 
-// loss returns the error of a hold that is lost, also when the monitor does not know it
-// yet, and nil for no hold.
+// loss returns the error of a hold that is lost, even if the monitor has not noticed the loss yet. A
+// nil Hold has no loss.
 func (h *Hold) loss() error {
 	if h == nil {
 		return nil

@@ -6,23 +6,24 @@ import (
 	"sync"
 )
 
-// maxLost bounds how many lost holds a MultiLock remembers so that their Unlock can
-// answer [reentrant.ErrLost]. The oldest are forgotten first: callers that let fixed
-// leases run out and never unlock must not cost memory for ever.
+// maxLost bounds how many lost holds a MultiLock remembers so that their Unlock can return
+// [reentrant.ErrLost]. The oldest are forgotten first: callers may let fixed leases run out and never
+// unlock, and must not cost memory for ever.
 const maxLost = 1024
 
-// holdRecord is who holds a MultiLock, for Unlock and nested calls. All that [MultiLock.With] makes of one
-// MultiLock share it.
+// holdRecord holds the holds of a MultiLock by owner, for Unlock and for nested calls. A MultiLock
+// and all that [MultiLock.With] makes of it share one.
 type holdRecord struct {
 	mu    sync.Mutex
 	holds map[string][]*Hold // by owner, the innermost last; guarded by mu
-	lost  []*Hold            // those of holds that are lost, oldest first, at most maxLost; guarded by mu
+	lost  []*Hold            // holds that are lost, oldest first, at most maxLost; guarded by mu
 }
 
 func newHoldRecord() *holdRecord { return &holdRecord{holds: make(map[string][]*Hold)} }
 
-// remember puts a hold on its owner's record. Unless it is nested already it shares the tenure of a hold that another call
-// of the owner has got meanwhile.
+// remember enters a hold in its owner's record. A hold that was taken as an outermost one may find
+// that another call of the same owner has got a hold meanwhile. It then shares the tenure of that
+// hold.
 func (r *holdRecord) remember(h *Hold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,9 +58,10 @@ func (r *holdRecord) forget(h *Hold) {
 	r.drop(h)
 }
 
-// pop takes the hold off the record that the caller's Unlock releases, nil if there is
-// none: the last that is for Unlock, of the tenure that ctx comes from if it comes from one. The others have somebody
-// who releases them, whose ctx must not end before; it reports whether there are such.
+// pop takes the hold off the record that the caller's Unlock releases, nil if there is none. It is
+// the last hold that is for Unlock; if ctx comes from a tenure, the last one of that tenure. Other
+// holds are left alone: another caller or an outer MultiLock releases them, and their ctx must not
+// end before. others reports whether the owner has such holds.
 func (r *holdRecord) pop(id identity) (h *Hold, others bool) {
 	if r == nil { // of the zero value
 		return nil, false
@@ -76,7 +78,7 @@ func (r *holdRecord) pop(id identity) (h *Hold, others bool) {
 	return nil, len(holds) > 0
 }
 
-// outlived reports whether a hold of the same tenure that is for Unlock is on the record.
+// outlived reports whether a hold for Unlock of the same tenure is still on the record.
 func (r *holdRecord) outlived(h *Hold) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +99,7 @@ func (r *holdRecord) drop(h *Hold) {
 	r.holds[h.owner] = rest
 }
 
-// innermost is the hold that a call is nested in, nil if there is none.
+// innermost is the hold in which a call is nested, nil if there is none.
 func (r *holdRecord) innermost(id identity) *Hold {
 	r.mu.Lock()
 	holds := slices.Clone(r.holds[id.owner])
@@ -110,9 +112,9 @@ func (r *holdRecord) innermost(id identity) *Hold {
 	return nil
 }
 
-// owed is the loss that an owner was not told of by as many releases as it has holds: it may
-// believe to have the lock, and a nested call must not take it anew. It is nil for fixed leases that have
-// run out, which need not be released.
+// owed is the loss of a hold that the owner has not released yet. The owner may believe that it has
+// the lock, so a nested call must not take the lock anew. Fixed leases that have run out do not
+// count, since they need not be released.
 func (r *holdRecord) owed(owner string) error {
 	if r == nil {
 		return nil

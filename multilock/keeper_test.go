@@ -19,8 +19,8 @@ func kept(t *testing.T, h *multilock.Hold) {
 	}
 }
 
-// A server of three falls silent. Its answer is waited for as long as WithMemberLimit allows, and
-// the two that are sound prove themselves meanwhile, however long that is.
+// A server of three falls silent. The monitor waits for its answer as long as WithMemberLimit allows,
+// however long that is, and checks the two sound servers meanwhile.
 func TestSilentMinorityUnderALongLimit(t *testing.T) {
 	for _, limit := range []time.Duration{lease / 2, lease * 6 / 10, lease * 7 / 10, lease * 9 / 10} {
 		t.Run(limit.String(), func(t *testing.T) {

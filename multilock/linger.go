@@ -8,13 +8,14 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// ReleaseAfter releases the hold as [Hold.Release] does, but the members stay taken: their servers free them d after the call,
-// without this process, and until then they are nobody's, see [reentrant.Hold.ReleaseAfter]. With d of 0 or less
-// it is Release.
+// ReleaseAfter releases the hold as [Hold.Release] does, but the members stay taken: their servers
+// free them d after the call, without this process. Until then no owner has them, see
+// [reentrant.Hold.ReleaseAfter]. With d of 0 or less it is Release.
 //
-// It must be the owner's only hold on the lock and on each member; otherwise it returns [reentrant.ErrNested] and changes
-// nothing. A quorum's is nil when a majority has confirmed it, so that no other majority can be had before d is over.
-// After an error some members may be free when their leases end.
+// The hold must be the owner's only one on the lock and on each member; otherwise ReleaseAfter
+// returns [reentrant.ErrNested] and changes nothing. The result of a quorum is nil when a majority
+// has confirmed, so that no other majority can be had before d is over. After an error some members
+// may be free when their leases end.
 func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return h.Release(ctx)
@@ -38,10 +39,11 @@ func (h *Hold) alone() bool {
 	return alone
 }
 
-// Alone is [reentrant.Tenure]'s.
+// Alone implements [reentrant.Tenure].
 func (t multiTenure) Alone() bool { return t.alone() }
 
-// ReleaseAfter is [reentrant.Tenure]'s, and releases in any case.
+// ReleaseAfter implements [reentrant.Tenure]. It releases in any case, at once if the owner has other
+// holds.
 func (t multiTenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 || !t.alone() {
 		return t.Hold.Release(ctx)

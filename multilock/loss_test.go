@@ -223,7 +223,7 @@ func TestLossUnderAnotherMultiLock(t *testing.T) {
 	})
 }
 
-// Whoever is inside a hold believes to have held the lock all along.
+// An owner that is inside a hold believes to have held the lock all along.
 func TestLossUnderANestedCall(t *testing.T) {
 	forBoth(t, 3, func(t *testing.T, v *virtual, lock func(fleet) *multilock.MultiLock) {
 		a := v.process()

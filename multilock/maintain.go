@@ -9,15 +9,15 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// update is what maintenance found out about one member.
+// update is what the maintenance found out about one member.
 type update struct {
 	memberHold                  // as it is now
 	at         int              // in the hold's member holds
 	before     reentrant.Tenure // the hold on it when maintenance began; nil: none
 }
 
-// firstMaintenance is when the first maintenance is due: soon if a member is missing. It may just
-// have been slow, or on its way from its last owner.
+// firstMaintenance is the time until the first maintenance. It comes soon if a member is missing:
+// that one may just have been slow, or its last owner was just releasing it.
 func (h *Hold) firstMaintenance() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -27,15 +27,15 @@ func (h *Hold) firstMaintenance() time.Duration {
 	return h.l.cfg.tick
 }
 
-// maintain begins to ask the servers of all members that are held, and to take those
-// that are not, but for those whose news are still to come: a silent one must not keep the
-// others from proving themselves. It returns how many more news will come.
+// maintain begins to ask the servers of all members that are held, and to take the members that are
+// not. It leaves out a member whose last update has not come yet, so a silent member does not keep
+// the others from their checks. It returns how many updates will come.
 func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lease, ending := time.Duration(0), false
 	if !h.fixed.IsZero() {
-		lease = time.Until(h.fixed) // it must not outlast the rest
+		lease = time.Until(h.fixed) // the member must not outlast the other ones
 		ending = lease <= h.l.cfg.limit
 	}
 	for i := range h.holds {
@@ -51,7 +51,8 @@ func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) 
 		case !x.held() && !ending:
 			n++
 			asked[i] = true
-			go deliver(found, update{memberHold{m: x.m, err: errAborted}, i, nil}, func() update { // the monitor waits for it
+			// The monitor waits for it.
+			go deliver(found, update{memberHold{m: x.m, err: errAborted}, i, nil}, func() update {
 				return update{h.l.attempt(ctx, x.m, lease), i, nil}
 			})
 		}
@@ -59,9 +60,9 @@ func (h *Hold) maintain(ctx context.Context, found chan<- update, asked []bool) 
 	return n
 }
 
-// verify asks the server of a member that is held who it is. One that was restarted or
-// replaced is not trusted any more, even if it knows the lock. One that does not
-// answer is asked again; it is trusted for as long as its last answer allows.
+// verify asks the server of a member that is held who it is. A server that was restarted or replaced
+// is not trusted any more, even if it knows the lock. A server that does not answer is asked again at
+// the next maintenance; until then it is trusted for as long as its last answer allows.
 func (l *MultiLock) verify(ctx context.Context, x memberHold) memberHold {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
@@ -79,15 +80,15 @@ func (l *MultiLock) verify(ctx context.Context, x memberHold) memberHold {
 	return x
 }
 
-// apply brings in news of a member. It returns what is to be given back: a member that
-// is not trusted any more, or one that was taken and is not wanted any more.
+// apply enters an update of a member. It returns the member's hold if it is to be given back: the
+// member is not trusted any more, or was taken after the hold had ended.
 func (h *Hold) apply(n update) (unwanted reentrant.Tenure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x := &h.holds[n.at]
 	switch {
 	case x.tenure != n.before:
-		return nil // it was verified, and is lost meanwhile
+		return nil // the member was verified, and was lost meanwhile
 	case n.before != nil && n.held():
 		x.proof, x.unproven = n.proof, n.unproven
 	case n.before != nil:

@@ -16,27 +16,27 @@ import (
 type member struct {
 	reentrant.Member
 	index  int    // among the arguments
-	first  int    // of its parts, among those of all arguments
+	first  int    // index of its first part among the parts of all arguments
 	parts  int    // how many it has
 	server string // address for messages
 	place  place  // what the canonical order goes by
 	rank   int    // in the canonical order
 
 	mu       sync.Mutex
-	runs     string        // the servers' run ids as last seen; guarded by mu
-	replaced bool          // there were others before; guarded by mu
-	ready    time.Time     // not to be counted before; guarded by mu
+	runs     string        // the servers' run ids as seen last; guarded by mu
+	replaced bool          // the run ids have changed before; guarded by mu
+	ready    time.Time     // the member does not count before; guarded by mu
 	pace     time.Duration // how long the last grant took; guarded by mu
 	silent   bool          // the last attempt was not answered in time; guarded by mu
 }
 
-// place orders members alike in every process that calls their servers by the same
-// addresses, whatever the order of arguments. The order decides on which busy member a
-// call waits, and what it may keep meanwhile. It goes by a hash so that the load of
-// waiting, for many locks on the same servers, is spread over these.
+// place gives members the same order in every process that calls their servers by the same addresses,
+// whatever the order of arguments. The order decides which busy member a call waits for, and which
+// members it may keep meanwhile. It goes by a hash: with many locks on the same servers, the load of
+// waiting is spread over them.
 //
-// Members of one name with addresses that are alike have the same place: go-redis calls
-// every Sentinel group "FailoverClient". They come in the order of the arguments.
+// Members of one name with equal addresses have the same place: go-redis calls every Sentinel group
+// "FailoverClient". They come in the order of the arguments.
 type place struct {
 	hash        uint64
 	key, server string

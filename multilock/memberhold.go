@@ -11,15 +11,16 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// memberHold is what an attempt or a hold has of one member.
+// memberHold is what an acquisition or a hold knows about one member: the hold on it, or why there is
+// none.
 type memberHold struct {
 	m        *member
 	tenure   reentrant.Tenure // nil while the member is not held
-	last     reentrant.Tenure // what was dropped last, for [Hold.had]
-	proof    serverCheck      // with tenure
-	unproven error            // why there is no newer proof, if one was asked for
+	last     reentrant.Tenure // the hold that was dropped last, for [Hold.had]
+	proof    serverCheck      // the last check of the server; set with tenure
+	unproven error            // why the last check of the server failed, if it did
 	err      error            // why the member is not held, if it was asked for
-	awaited  bool             // err is that of a wait, at whose end the member knows another owner from silence
+	awaited  bool             // err ended a wait, so it tells another owner from a silent Redis
 }
 
 func (g *memberHold) held() bool { return g.tenure != nil }
@@ -27,7 +28,7 @@ func (g *memberHold) held() bool { return g.tenure != nil }
 // ended reports whether the member was held and is lost.
 func (g *memberHold) ended() bool { return g.held() && g.tenure.Context().Err() != nil }
 
-// drop forgets a member that was held, and returns what is to be released.
+// drop forgets a member that was held. It returns the hold, for its release.
 func (g *memberHold) drop(err error) reentrant.Tenure {
 	t := g.tenure
 	g.last = t
@@ -38,8 +39,8 @@ func (g *memberHold) drop(err error) reentrant.Tenure {
 // busy reports that the member is another owner's.
 func (g *memberHold) busy() bool { return !g.held() && isBusy(g.err) }
 
-// retryable reports that somebody who will release the member, or one of its own members, stands
-// in the way.
+// retryable reports whether waiting may help: the member is another owner's, or it is a MultiLock
+// with a member that is.
 func (g *memberHold) retryable() bool {
 	if g.held() || g.busy() {
 		return !g.held()
@@ -48,9 +49,10 @@ func (g *memberHold) retryable() bool {
 	return is && inner.waits
 }
 
-// confirmedBusy reports whether it was said of a member that is busy, by its server or by its Client that holds
-// it, that it is another owner's. Otherwise another call of the same Client is asking for it, and
-// may get no answer: then there is nobody who holds the lock, and no time that it is kept for.
+// confirmedBusy reports whether a busy member is confirmed to be another owner's: by its server, or
+// by the member's Client, which holds it for that owner. Without such a confirmation the call has
+// only found another call of the same Client that is asking for the member. Redis may never answer
+// that call: then no holder is known, and no time for which the lock is kept.
 func (g *memberHold) confirmedBusy() bool {
 	switch e := g.err.(type) {
 	case *reentrant.NotAcquiredError:
@@ -61,12 +63,12 @@ func (g *memberHold) confirmedBusy() bool {
 	return true
 }
 
-// isBusy reports that the member as a whole is another owner's: the word of one member of a member
-// is not the member's.
+// isBusy reports that the member as a whole is another owner's. A busy member of the member does not
+// make it so.
 func isBusy(err error) bool { return errors.Is(err, reentrant.ErrBusy) }
 
-// failed reports that asking again at once is of no use, and that nobody who would
-// release the member stands in the way.
+// failed reports that the member has failed: no owner stands in the way who would release it, and it
+// is of no use to ask again at once.
 func (g *memberHold) failed() bool {
 	if g.held() || g.err == nil || g.busy() {
 		return false
@@ -77,8 +79,8 @@ func (g *memberHold) failed() bool {
 	return !errors.Is(g.err, ErrQuarantined) && !errors.Is(g.err, errSlow)
 }
 
-// permanent reports an error that no waiting mends. One is that a call nested in a hold on
-// the member has found it lost.
+// permanent reports an error that waiting does not mend. ErrLost is one: a call nested in a hold on
+// the member has found that hold lost.
 func permanent(err error) bool {
 	if inner, is := err.(*NotAcquiredError); is {
 		return inner.doomed
@@ -94,8 +96,8 @@ func permanent(err error) bool {
 	return false
 }
 
-// trust is until when a member that is held may be taken for held: as long as its
-// lease is valid and its server is the one that granted it.
+// trust is until when a member that is held may be trusted: as long as its lease is valid and its
+// server is known to be the one that granted it.
 func (g *memberHold) trust(longest time.Duration) time.Time {
 	t := g.tenure.ValidUntil()
 	if by := g.proof.until(longest); !by.IsZero() && by.Before(t) {
@@ -104,17 +106,20 @@ func (g *memberHold) trust(longest time.Duration) time.Time {
 	return t
 }
 
-// trusted is the instant until which enough members may be taken for held: the
-// need-th latest of theirs. It is zero if there are fewer.
+// trusted is the instant until which enough members may be trusted: the need-th latest of their
+// instants. It is zero if too few members are held.
 func (l *MultiLock) trusted(grips []memberHold) time.Time {
 	return l.enoughUntil(grips, func(g *memberHold) time.Time { return g.trust(l.cfg.longest) })
 }
 
-// leased is trusted by the members' leases alone: when a hold with a fixed lease ends.
+// leased is like trusted, but goes by the members' leases alone. It is when a hold with a fixed lease
+// ends.
 func (l *MultiLock) leased(grips []memberHold) time.Time {
 	return l.enoughUntil(grips, func(g *memberHold) time.Time { return g.tenure.ValidUntil() })
 }
 
+// enoughUntil is the instant until which enough members last: the need-th latest of their instants,
+// and zero if too few are held. until gives a member's instant.
 func (l *MultiLock) enoughUntil(grips []memberHold, until func(*memberHold) time.Time) time.Time {
 	var ends []time.Time
 	for i := range grips {
@@ -138,7 +143,7 @@ func heldOf(grips []memberHold) (n int) {
 	return n
 }
 
-// valid counts the members that may be taken for held now.
+// valid counts the members that may be trusted now.
 func (l *MultiLock) valid(grips []memberHold) (n int) {
 	for i := range grips {
 		if g := &grips[i]; g.held() && !g.ended() && !watchdog.Passed(g.trust(l.cfg.longest)) {
@@ -148,15 +153,15 @@ func (l *MultiLock) valid(grips []memberHold) (n int) {
 	return n
 }
 
-// memberErrors are those of all members that are not held, in the order of the
-// arguments. A hold on a member may end at any instant, so one that has ended and was
-// not dropped yet is among them.
+// memberErrors are the errors of all members that are not held, in the order of the arguments. A hold
+// on a member may end at any instant, so they include the members whose hold has ended and was not
+// dropped yet.
 func memberErrors(grips []memberHold) []*MemberError {
 	return collect(grips, (*memberHold).failure)
 }
 
-// lossErrors are memberErrors and those of members that are held but not trusted any
-// more: a silent server ends the trust without a word.
+// lossErrors are the memberErrors, and errors for members that are held but not trusted any more. A
+// silent server reports nothing when the trust in it ends.
 func (l *MultiLock) lossErrors(grips []memberHold) []*MemberError {
 	return collect(grips, func(g *memberHold) error {
 		if err := g.failure(); err != nil || !g.held() || !watchdog.Passed(g.trust(l.cfg.longest)) {
@@ -169,7 +174,7 @@ func (l *MultiLock) lossErrors(grips []memberHold) []*MemberError {
 	})
 }
 
-// failure says why a member is not held, nil if it is or was not asked for.
+// failure is why a member is not held. It is nil if the member is held, or was never asked for.
 func (g *memberHold) failure() error {
 	switch {
 	case g.ended():

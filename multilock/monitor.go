@@ -9,21 +9,21 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// monitor is the hold's monitor: it says when the hold is lost and, in a quorum, asks the
-// servers who they are and takes members that are missing. It ends with the hold. The
-// members' watchdogs renew them without it.
+// monitor is the hold's own goroutine. It notices when the hold is lost. In a quorum it also asks the
+// servers who they are, and takes members that are missing. It ends with the hold. The members'
+// watchdogs renew the members without it.
 func (h *Hold) monitor() {
 	defer close(h.done)
 	ctx, cancel := context.WithCancel(h.base)
 	found := make(chan update, len(h.holds))
-	asked := make([]bool, len(h.holds)) // whose news are still to come
-	working := 0                        // how many
+	asked := make([]bool, len(h.holds)) // members whose update has not come yet
+	working := 0                        // how many these are
 	var freeing sync.WaitGroup
 	hear := func(n update) {
 		working--
 		asked[n.at] = false
 		if unwanted := h.apply(n); unwanted != nil {
-			// It ends with ctx at the latest, like all that the monitor waits for.
+			// The release ends with ctx at the latest, like all that the monitor waits for.
 			freeing.Go(func() { h.l.giveBack(ctx, unwanted) })
 		}
 	}
@@ -65,8 +65,8 @@ func (h *Hold) monitor() {
 	}
 }
 
-// review drops the members that have ended and says until when the rest may be
-// trusted. If that is over the hold is lost. It reports false if the hold has ended.
+// review drops the members whose holds have ended, and returns until when the rest may be trusted. If
+// this instant has passed, the hold is lost. review reports false if the hold has ended.
 func (h *Hold) review() (until time.Time, ok bool) {
 	h.mu.Lock()
 	if h.state != held {
@@ -87,7 +87,7 @@ func (h *Hold) review() (until time.Time, ok bool) {
 		h.lose()
 	}
 	h.mu.Unlock()
-	// They have ended, so this sends nothing: it makes the Clients forget the loss.
+	// These holds have ended, so their release sends nothing. It makes the Clients forget the losses.
 	over, cancel := context.WithCancel(h.base)
 	cancel()
 	for _, t := range gone {
@@ -99,8 +99,8 @@ func (h *Hold) review() (until time.Time, ok bool) {
 	return until, ok
 }
 
-// lose ends the hold as lost and tells everybody. The caller has mu, and the state is
-// held.
+// lose ends the hold as lost, and tells its ctx, its channel and the monitor. The caller has mu, and
+// the state is held.
 func (h *Hold) lose() {
 	now := time.Now()
 	if now.Before(h.last) {
@@ -113,17 +113,17 @@ func (h *Hold) lose() {
 		Held: now.Sub(h.since), Members: h.l.lossErrors(h.holds),
 	}
 	h.cancel(h.err)
-	close(h.lost) // last: whoever hears it finds the cause in the ctx
-	h.notify()    // the monitor, if it is not the one who calls
+	close(h.lost) // last: a reader of the channel finds the cause in the ctx
+	h.notify()    // wakes the monitor, if another goroutine has noticed the loss
 }
 
-// freeWithin is how long the monitor of a hold that is lost waits for the rest to be freed. It goes on in
-// the background then.
+// freeWithin is how long the monitor of a lost hold waits until the rest is freed. After that the
+// members' Clients go on in the background.
 const freeWithin = 5 * time.Second
 
-// freeAfterLoss frees what is left of a hold that is lost, so that others need not wait
-// for an owner who may never unlock. Fixed leases that have run out are left to do so
-// in Redis: some use them, without an unlock, to keep others out for that long.
+// freeAfterLoss frees the members that a lost hold still has. Others then need not wait for an owner
+// who may never unlock. Fixed leases that have run out are left to end in Redis: some callers use
+// them, without an unlock, to keep others out for that long.
 func (h *Hold) freeAfterLoss() {
 	h.mu.Lock()
 	over, rest, renewed := h.state == lost, time.Time{}, h.fixed.IsZero()

@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// Locker is what a MultiLock is made of: a [reentrant.Lock], or a [MultiLock].
+// Locker is a lock that can be a member of a MultiLock: a [reentrant.Lock], or a [MultiLock].
 type Locker interface {
 	Member() reentrant.Member
 }
@@ -20,39 +20,39 @@ var (
 	_ Locker = (*MultiLock)(nil)
 )
 
-// MultiLock is a lock over several others, its members. See the package comment for
-// the two kinds, and for what either survives. It is safe for use by many goroutines.
-// [New] and its like make one; the zero value has no member, and cannot be locked: [ErrMembers].
+// MultiLock is a lock over several others, its members. The package comment describes the two kinds,
+// and what each survives. It is safe for use by many goroutines. [New] and the functions like it make
+// one; the zero value has no member, and cannot be locked: [ErrMembers].
 //
-// Unlike a [reentrant.Lock] it has a state of its own: it remembers who holds it, so
-// that [MultiLock.Unlock] knows what to release. Unlock the MultiLock that was locked, or what
+// Unlike a [reentrant.Lock] it has a state of its own: it remembers its holds by owner, so that
+// [MultiLock.Unlock] finds what to release. Unlock the MultiLock that was locked, or one that
 // [MultiLock.With] made of it, and not another one with the same members. Nested locking works
 // through any of them.
 type MultiLock struct {
 	name    string
 	members []*member // in canonical order
 	parts   int       // of all members
-	need    int       // so many members make a hold
+	need    int       // how many members make a hold
 	quorum  bool
 	cfg     config
-	with    []reentrant.AcquireOption // what With says
+	with    []reentrant.AcquireOption // the options of With
 	err     error                     // of an option of With
 
-	*holdRecord // of its holds; nil for the zero value
+	*holdRecord // the holds; nil for the zero value
 }
 
-// New makes a MultiLock that is held when every member is held. It does no I/O. No
-// member, and the same member twice, is [ErrMembers]. A member whose name is invalid shows
-// at the first use, which returns [reentrant.ErrInvalidName].
+// New makes a MultiLock that is held when every member is held. It does no I/O. It returns
+// [ErrMembers] if there is no member, or the same member twice. An invalid name of a member shows at
+// the first use, which returns [reentrant.ErrInvalidName].
 func New(locks ...Locker) (*MultiLock, error) { return NewWith(locks) }
 
-// NewQuorum makes a MultiLock that is held when more than half of its members are:
-// Redlock, for independent servers, best five of them. It does no I/O. No member, and
-// the same member twice, is [ErrMembers]; that two members are locks of one name on
-// one server may show only at the first use, as an invalid name does.
+// NewQuorum makes a MultiLock that is held when more than half of its members are held: Redlock, for
+// independent servers, best five of them. It does no I/O. It returns [ErrMembers] if there is no
+// member, or the same member twice. Two members may be locks of one name on one server: that may show
+// only at the first use, as an invalid name does.
 func NewQuorum(locks ...Locker) (*MultiLock, error) { return NewQuorumWith(locks) }
 
-// NewWith is [New] with options: [WithMemberLimit]. Any other, and a value that is not
+// NewWith is [New] with options: [WithMemberLimit]. Any other option, and a value that is not
 // allowed, is [reentrant.ErrInvalidOption].
 func NewWith(locks []Locker, opts ...Option) (*MultiLock, error) {
 	return build(locks, len(locks), false, opts)
@@ -64,6 +64,7 @@ func NewQuorumWith(locks []Locker, opts ...Option) (*MultiLock, error) {
 	return build(locks, len(locks)/2+1, true, opts)
 }
 
+// build makes a MultiLock of which need members make a hold.
 func build(locks []Locker, need int, quorum bool, opts []Option) (*MultiLock, error) {
 	members, err := newMembers(locks)
 	if err != nil {
@@ -89,38 +90,38 @@ func build(locks []Locker, need int, quorum bool, opts []Option) (*MultiLock, er
 // Name returns the members' names, each once, joined by "+". It is for messages.
 func (l *MultiLock) Name() string { return l.name }
 
-// Lock takes the lock, waiting until it is free, and keeps it by renewing its members
-// until it is released or lost. The wait ends when the lock is acquired, when ctx ends,
-// or when so many members fail that the rest is not enough: after three tries, or
-// after one lease if they had answered this call before. A member that is busy, or in
-// quarantine, is waited for. The error then is [reentrant.ErrNotAcquired] with those
-// of all members, and no member is left locked; what was not answered is given back in
-// the background, within one lease.
+// Lock takes the lock, waiting until it is free. It keeps the lock by renewing its members until it
+// is released or lost. The wait ends when the lock is acquired, when ctx ends, or when so many
+// members fail that the rest is not enough: after three tries, or after one lease if the members had
+// answered this call before. Lock waits for a member that is busy, or in quarantine. The error then
+// is [reentrant.ErrNotAcquired] with the errors of all members, and no member is left locked. A grant
+// whose answer did not come is given back in the background, within one lease.
 //
-// An owner that holds the lock enters it again: one [MultiLock.Unlock] for each Lock.
-// If that finds the lock lost, the error is [reentrant.ErrLost].
+// An owner that holds the lock enters it again, and calls [MultiLock.Unlock] once for each Lock. If
+// that finds the lock lost, the error is [reentrant.ErrLost].
 func (l *MultiLock) Lock(ctx context.Context) error {
 	return l.lock(ctx)
 }
 
-// LockLease is Lock with a fixed lease: no member is renewed, and the hold is lost when
-// it ends. Nested in a hold that is renewed, or around one, it does not end the renewal. It is
-// 1 ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
+// LockLease is Lock with a fixed lease: no member is renewed, and the hold is lost when the lease
+// ends. Nested in a hold that is renewed, or around one, it does not end the renewal. The lease is 1
+// ms to 100 years; otherwise the error is [reentrant.ErrInvalidLease].
 func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 	return l.lock(ctx, reentrant.WithFixedLease(lease))
 }
 
-// TryLock is Lock with a limit on the wait, which holds also while servers are silent;
-// wait 0 or less is a single attempt, which silent servers can make three times as long
-// as the members' limit ([WithMemberLimit]): for the grant, for their word about who they
-// are, and for giving back what is not enough. With lease 0 the hold is renewed,
-// or is as [MultiLock.With] says; otherwise it has that fixed lease.
+// TryLock is Lock with a limit on the wait, which holds also while servers are silent. A wait of 0 or
+// less is a single attempt. Silent servers can make it three times as long as the members' limit
+// ([WithMemberLimit]): the limit applies to the grant, to the servers' word about who they are, and
+// to giving back members that are not enough. With lease 0 the hold is renewed, or is as
+// [MultiLock.With] says; otherwise it has that fixed lease.
 //
-// It returns false and no error when so many members were another owner's that the rest
-// was not enough (or, with wait 0, another call of the same Client was asking for them, or this
-// owner's unconfirmed release was still under way); and false and an error when other reasons
-// were needed to explain it, silence at the limit among them. When ctx has ended the wait the error
-// is not nil; it is [reentrant.ErrBusy] if that was ctx's deadline and so many were another owner's.
+// TryLock returns false and no error if so many members were another owner's that the rest was not
+// enough. With wait 0 it does so also if another call of the same Client was asking for them, or this
+// owner's unconfirmed release was still under way. It returns false and an error if such members
+// alone do not explain the failure; silence at the limit is another reason. When ctx has ended the
+// wait, the error is not nil; it is [reentrant.ErrBusy] if ctx's deadline ended the wait and so many
+// members were another owner's.
 func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	opts := []reentrant.AcquireOption{reentrant.WithWait(wait)}
 	if lease != 0 {
@@ -134,13 +135,15 @@ func (l *MultiLock) TryLock(ctx context.Context, wait, lease time.Duration) (boo
 	return err == nil, err
 }
 
-// Unlock releases the owner's last hold on this MultiLock that was made by Lock,
-// LockLease or TryLock, whatever came after it, and never one of Acquire or Do. All
-// its members are released, also after an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has no
-// such hold, and [reentrant.ErrLost] if it has lost it. It waits for the members'
-// confirmations until the deadline of ctx, or for 5 s if ctx has none or that has passed, and with a ctx that
-// never ends until the members' own retries end; a cancellation does not end the wait. A quorum waits for a majority, and a moment for the
-// rest. If those that are needed do not come the error is a [ReleaseError].
+// Unlock releases the owner's last hold on this MultiLock made by Lock, LockLease or TryLock, even if
+// a later hold was made by Acquire or Do. It never releases a hold of Acquire or Do. It releases all
+// members, also after an error. It returns [reentrant.ErrNotHeld], changing nothing, if the owner has
+// no such hold, and [reentrant.ErrLost] if it has lost it.
+//
+// Unlock waits for the members' confirmations until the deadline of ctx, or for 5 s if ctx has none
+// or that deadline has passed. With a ctx that never ends it waits until the members' own retries
+// end. A cancellation does not end the wait. A quorum waits for a majority, and a moment for the
+// rest. If fewer members than needed confirm, the error is a [ReleaseError].
 func (l *MultiLock) Unlock(ctx context.Context) error {
 	if l.err != nil {
 		return l.err
@@ -154,14 +157,14 @@ func (l *MultiLock) Unlock(ctx context.Context) error {
 		return h.Release(ctx)
 	}
 	if lost := cmp.Or(id.lost, l.owed(id.owner)); lost != nil {
-		return lost // of a hold whose Release is still to come
+		return lost // the loss of a hold whose Release has still to be called
 	}
 	return &reentrant.NotHeldError{Name: l.name, Owner: id.owner, ByHold: others, Holder: l.otherHolder(id.owner)}
 }
 
-// Acquire takes the lock as Lock does and returns the hold as a value. Each Acquire
-// makes a Hold of its own, also on re-entry, and wants one [Hold.Release]. The options
-// are [reentrant.WithWait] and [reentrant.WithFixedLease].
+// Acquire takes the lock as Lock does and returns the hold as a value. Each Acquire makes a Hold of
+// its own, also on re-entry, and needs one [Hold.Release]. The options are [reentrant.WithWait] and
+// [reentrant.WithFixedLease].
 func (l *MultiLock) Acquire(ctx context.Context, opts ...reentrant.AcquireOption) (*Hold, error) {
 	terms, err := l.terms(opts)
 	if err != nil {
@@ -170,13 +173,14 @@ func (l *MultiLock) Acquire(ctx context.Context, opts ...reentrant.AcquireOption
 	return l.acquire(ctx, terms, forHold)
 }
 
-// Do acquires the lock, calls fn with the hold's ctx and releases the lock, also when
-// fn panics. It returns the error of the acquisition, or fn's error joined with that
-// of the release: a nil error means that fn succeeded and held the lock to the end. If
-// the lock is lost meanwhile fn's ctx ends, and the error is [reentrant.ErrLost],
-// whatever fn returns. The release waits as [MultiLock.Unlock] does: also when ctx was cancelled. The
-// error is [reentrant.ErrBusy] only if fn was not called: an error of fn's that tells of another lock is
-// not. A loss that fn has returned already is not told a second time.
+// Do acquires the lock, calls fn with the hold's ctx and releases the lock, also when fn panics. It
+// returns the error of the acquisition, or fn's error joined with the release's: a nil error means
+// that fn succeeded and held the lock to the end. If the lock is lost meanwhile, fn's ctx ends, and
+// the error is [reentrant.ErrLost], whatever fn returns. The release waits as [MultiLock.Unlock]
+// does, also when ctx was cancelled.
+//
+// The error is [reentrant.ErrBusy] only if fn was not called: an error of fn's about another lock is
+// not. A loss that fn has returned already is not reported a second time.
 func (l *MultiLock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	hold, err := l.Acquire(ctx)
 	if err != nil {

@@ -31,13 +31,14 @@ func (m *multiMember) Lease() (longest time.Duration) {
 	return longest
 }
 
-// Delay allows for a member to be silent, one that proves itself, and what was granted
-// to be given back.
+// Delay is three times the members' limit: one may be silent, one must be checked, and what was
+// granted may have to be given back.
 func (m *multiMember) Delay() time.Duration { return 3 * m.cfg.limit }
 
-// Servers returns those of all members. A quorum has none: it survives that one of
-// them forgets, and sees to it. Without its quarantine it does not, so an outer quorum
-// has to ask all of its servers, and counts it only while all of them answer.
+// Servers returns the servers of all members. It returns none for a quorum: a quorum survives that
+// one of its servers forgets, since it checks them itself. A quorum without quarantine does not
+// check. Then an outer quorum has to ask all of its servers, and counts it only while all of them
+// answer.
 func (m *multiMember) Servers(ctx context.Context) ([]reentrant.Server, error) {
 	if m.quorum && m.cfg.prove {
 		return nil, nil

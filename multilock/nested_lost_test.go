@@ -9,9 +9,9 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// An owner that has lost the lock, which its monitor has found, hears so from nested calls until it has
-// released as often as it had locked, though somebody else has had it in between. Then, and after a fixed lease
-// that nobody released, it may take it again.
+// An owner that has lost the lock, which its monitor has found, hears so from nested calls until it
+// has released as often as it had locked, though somebody else has had it in between. Then, and after
+// a fixed lease that nobody released, it may take it again.
 func TestNestedLockAfterAKnownLoss(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		a, b := v.process(), v.process()
@@ -48,7 +48,8 @@ func TestNestedLockAfterAKnownLoss(t *testing.T) {
 	})
 }
 
-// The same of a plain lock that is a member: whoever has lost it does not get a MultiLock of it anew.
+// The same for a plain lock that is a member: an owner that has lost it does not get a MultiLock of
+// it anew.
 func TestNestedMultiLockAfterALossOfAMember(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		a := v.process()

@@ -1,7 +1,7 @@
 package multilock
 
-// otherHolder is another owner that holds the lock by this MultiLock, empty if there is none. It is for the error of
-// one that does not.
+// otherHolder is another owner that holds the lock through this MultiLock, empty if there is none. It
+// is for the error of an owner that does not hold the lock.
 func (l *MultiLock) otherHolder(than string) string {
 	if l.holdRecord == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// maxLimit is the most that the default of [WithMemberLimit] gives a member, beside
-// the time that it takes by configuration.
+// maxLimit is the most that the default of [WithMemberLimit] gives a member, on top of the time that
+// it takes by configuration.
 const maxLimit = time.Second
 
 // maxLongest is the longest that a lease can be: 100 years.
@@ -22,17 +22,16 @@ type config struct {
 	quorum  bool
 	limit   time.Duration // for one answer of one member
 	lease   time.Duration // the longest of the members' Clients
-	longest time.Duration // lease that any client may have on a member
-	prove   bool          // servers have to show that they cannot have forgotten a lock
-	tick    time.Duration // between two rounds of maintenance
+	longest time.Duration // the longest lease that any client may have on a member
+	prove   bool          // servers must show that they cannot have forgotten a lock
+	tick    time.Duration // between two maintenances of a hold
 }
 
-// WithMemberLimit limits how long one member may take for each answer in an attempt: to
-// grant the lock, and in a quorum to say who its server is. A member that takes longer
-// counts as failed, and is freed in the background. The limit is at least 1 ms and below
-// the shortest lease of the members. It should be far below that and well above the
-// slowest answer of a sound server. The default is a tenth of that lease, at most 1 s,
-// and more for members that wait for replicas.
+// WithMemberLimit limits how long one member may take for each answer in an attempt: to grant the
+// lock, and in a quorum to say who its server is. A member that takes longer counts as failed, and is
+// freed in the background. The limit is at least 1 ms and below the shortest lease of the members. It
+// should be far below that lease and well above the slowest answer of a sound server. The default is
+// a tenth of that lease, at most 1 s, and more for members that wait for replicas.
 func WithMemberLimit(limit time.Duration) Option {
 	return func(c *config) error {
 		c.limit = limit
@@ -43,14 +42,14 @@ func WithMemberLimit(limit time.Duration) Option {
 	}
 }
 
-// WithLongestLease says what the longest lease is that any client of any process takes
-// on a member of this quorum. A server that was started less than this ago, and a
-// little for clocks, may have forgotten a lock that somebody still trusts, and is not
-// counted. All processes must agree on it. The default is the longest lease of the
-// members' Clients: give it, up to 100 years, when Clients in other processes have other leases.
+// WithLongestLease sets the longest lease that any client of any process takes on a member of this
+// quorum. A server that was started less than this time ago, and a little more for clocks, is not
+// counted: it may have forgotten a lock that its owner still trusts. All processes must agree on the
+// value. The default is the longest lease of the members' Clients: set the option, up to 100 years,
+// when Clients in other processes have other leases.
 //
-// It is also how long a member is trusted without a word from its server about who it
-// is, so that a longer lease, a fixed one for example, does no harm.
+// It is also how long a member is trusted without an answer from its server about who it is. So a
+// longer lease, a fixed one for example, does no harm.
 func WithLongestLease(lease time.Duration) Option {
 	return func(c *config) error {
 		if !c.quorum {
@@ -64,16 +63,16 @@ func WithLongestLease(lease time.Duration) Option {
 	}
 }
 
-// WithoutQuarantine is unsafe after a restart. It counts servers whatever they are, and
-// does not ask them: one that was restarted without its data is taken for one that
-// knows its locks, and two owners can hold a quorum at the same time.
+// WithoutQuarantine is unsafe after a restart. The quorum then counts every server and asks none who
+// it is: a server that was restarted without its data is taken for one that knows its locks, and two
+// owners can hold a quorum at the same time.
 //
-// It is for the first deployment, when all servers are new, nobody can hold a lock and
-// nobody wants to wait for one lease; for servers that keep every write over a restart
-// (appendfsync always); and for servers that do not answer INFO. Take it out again.
+// It is for the first deployment, when all servers are new, nobody can hold a lock and nobody wants
+// to wait for one lease; for servers that keep every write over a restart (appendfsync always); and
+// for servers that do not answer INFO. Take it out again.
 //
-// In a quorum that is a member of another one it makes that other ask all servers of this
-// one, which then does not survive a server of its own any more.
+// If the quorum is a member of another quorum, the outer one has to ask all servers of this one. This
+// one then does not survive the loss of a server of its own any more.
 func WithoutQuarantine() Option {
 	return func(c *config) error {
 		if !c.quorum {
@@ -84,6 +83,7 @@ func WithoutQuarantine() Option {
 	}
 }
 
+// newConfig derives the defaults from the members' leases, and then applies and checks the options.
 func newConfig(members []*member, quorum bool, opts []Option) (config, error) {
 	shortest, longest, delay := members[0].Lease(), time.Duration(0), time.Duration(0)
 	for _, m := range members {
@@ -113,6 +113,6 @@ func newConfig(members []*member, quorum bool, opts []Option) (config, error) {
 	return c, nil
 }
 
-// quarantine is how long a server is not counted after its start. Its uptime comes in
-// whole seconds, which is allowed for elsewhere.
+// quarantine is how long a server is not counted after its start. An uptime comes in whole seconds;
+// checkServer allows for that.
 func (c *config) quarantine() time.Duration { return c.longest + watchdog.Drift(c.longest) }

@@ -10,15 +10,15 @@ import (
 	"github.com/redlatch/redlatch/multilock"
 )
 
-// tenure is a time in which somebody was entitled to believe that the lock was his:
-// from when the call returned to the first of the call that released it, the news of
-// its loss, and ValidUntil.
+// tenure is a time in which an owner may believe that it has the lock. It begins when the call
+// returns. It ends with the first of three: the call that releases the lock, the report of its loss,
+// and ValidUntil.
 type tenure struct {
 	who         string
 	from, until time.Time
 }
 
-// tenures are those of one lock.
+// tenures are the tenures of one lock.
 type tenures struct {
 	mu   sync.Mutex
 	list []tenure // guarded by mu
@@ -53,7 +53,7 @@ func (h *tenures) disjoint(t testing.TB) {
 	}
 }
 
-// overlaps sorts the tenures and counts those that begin before another has ended.
+// overlaps sorts the tenures. It counts the ones that begin before another one has ended.
 func (h *tenures) overlaps() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

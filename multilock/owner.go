@@ -7,30 +7,34 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// identity is who a call on a MultiLock acts for.
+// identity is for whom a call on a MultiLock acts.
 type identity struct {
 	owner  string
-	acting context.Context // with which goroutines of the MultiLock ask the members for the caller
+	acting context.Context // goroutines of the MultiLock ask the members with it, for the caller
 	lost   error           // ctx comes from a hold of this MultiLock that is lost
-	tenure *tenure         // that ctx comes from; nil: ctx comes from none of this MultiLock
+	tenure *tenure         // of the hold that ctx comes from; nil: ctx comes from no hold of this MultiLock
 }
 
-// has reports whether a hold on the owner's record is one of the tenure that the call acts in.
+// has reports whether a hold on the owner's record belongs to the tenure in which the call acts.
 func (id identity) has(h *Hold) bool { return id.tenure == nil || id.tenure == h.tenure }
 
-// identify finds out who acts with ctx: the owner of the hold on this MultiLock that ctx comes from,
-// else the one that it names, else the calling goroutine. The members find out for themselves,
-// with the acting ctx: each may be held by another ancestor.
+// identify finds the owner that acts with ctx: the owner of the hold on this MultiLock that ctx comes
+// from, else the owner that ctx names, else the calling goroutine. The members find their owners by
+// themselves, with the acting ctx: ctx may come from holds of other locks too, and another of them
+// may have the member.
 func (l *MultiLock) identify(ctx context.Context) (id identity, err error) {
 	return l.find(ctx, func(h *Hold) bool { return !h.over() })
 }
 
-// identifyToLeave is identify for an Unlock. A hold that was released counts while one that an
-// Unlock is to release is nested in it, or was: it may have outlived it.
+// identifyToLeave is identify for an Unlock. A hold that was released still counts while its tenure
+// has a hold for Unlock on the record: a nested Lock may outlive the hold with whose ctx it was
+// taken, and no other owner could unlock it.
 func (l *MultiLock) identifyToLeave(ctx context.Context) (identity, error) {
 	return l.find(ctx, func(h *Hold) bool { return !h.over() || l.outlived(h) })
 }
 
+// find looks for a hold on this MultiLock among the covers that ctx carries. counts tells which holds
+// count.
 func (l *MultiLock) find(ctx context.Context, counts func(*Hold) bool) (id identity, err error) {
 	id.acting, id.owner, err = reentrant.BindOwner(ctx, func(c reentrant.Cover) (string, bool) {
 		mine, is := c.(cover)
@@ -43,7 +47,7 @@ func (l *MultiLock) find(ctx context.Context, counts func(*Hold) bool) (id ident
 	return id, err
 }
 
-// cover is what the ctx of a hold carries.
+// cover is what the ctx of a hold carries: the hold.
 type cover struct{ h *Hold }
 
 // Covers implements [reentrant.Cover].
@@ -51,7 +55,9 @@ func (c cover) Covers(p reentrant.Part) (reentrant.Covering, bool) {
 	if !c.h.l.has(p) {
 		return reentrant.Covering{}, false
 	}
-	// In this order: a hold that is over or lost has let go of its members since, or may have.
+	// The member's hold is read first, the state of this hold second. The other way round this hold
+	// could end between the two and let go of the member: then it would look as if it did without
+	// that member.
 	covering := reentrant.Covering{Owner: c.h.owner}
 	covering.Hold, _ = c.h.covers(p)
 	if covering.Lost = c.h.loss(); covering.Lost != nil {
@@ -60,7 +66,7 @@ func (c cover) Covers(p reentrant.Part) (reentrant.Covering, bool) {
 	return covering, !c.h.over()
 }
 
-// has reports whether the part is one of a member's.
+// has reports whether the part belongs to one of the members.
 func (l *MultiLock) has(p reentrant.Part) bool {
 	for _, m := range l.members {
 		for _, part := range m.Parts() {
@@ -72,7 +78,7 @@ func (l *MultiLock) has(p reentrant.Part) bool {
 	return false
 }
 
-// covers returns the innermost hold on a part, nil if the hold does without it.
+// covers returns the innermost hold on a part, nil if this hold does without the member.
 func (h *Hold) covers(p reentrant.Part) (hold *reentrant.Hold, covered bool) {
 	h.eachHeld(func(x *memberHold) {
 		if inner, is := x.tenure.Covers(p); is {
@@ -95,7 +101,7 @@ func (c cover) Ended(p reentrant.Part) (owner string, at time.Time, ended bool) 
 	return c.h.owner, c.h.ended, !c.h.ended.IsZero()
 }
 
-// had returns the hold on a part that this one has or had last, nil if there is none.
+// had returns the hold on a part that this hold has, or had last, nil if there is none.
 func (h *Hold) had(p reentrant.Part) *reentrant.Hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()

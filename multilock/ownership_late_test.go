@@ -120,8 +120,8 @@ func TestOwnershipOfMembersReleasedOnTheWay(t *testing.T) {
 	})
 }
 
-// askedCtx has a function run when Err is asked for the first time, which a call does once it knows
-// whom it acts for and what it is nested in.
+// askedCtx has a function run when Err is called for the first time. A call does so once it knows for
+// whom it acts and in what it is nested.
 type askedCtx struct {
 	context.Context
 	asked *atomic.Bool
@@ -135,8 +135,8 @@ func (c askedCtx) Err() error {
 	return c.Context.Err()
 }
 
-// Two calls of an owner that take the lock at the same time have one tenure: what comes from the hold of either
-// is nested in both.
+// Two calls of an owner that take the lock at the same time share one tenure: a call with the ctx of
+// either hold is nested in both.
 func TestOwnershipOfCallsAtOnce(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, v *virtual) {
 		x := locksOf(v.process()[0], "a", "b")
@@ -163,8 +163,8 @@ func TestOwnershipOfCallsAtOnce(t *testing.T) {
 	})
 }
 
-// A hold that is released while a call on a member finds it covers that member or does not, and is never without
-// it: the call would be the owner of a hold that is over.
+// A hold that is released while a call on a member finds it covers that member or does not, and is
+// never without it: the call would be the owner of a hold that is over.
 func TestOwnershipReleasedWhileItIsLookedAt(t *testing.T) {
 	_, rdb := redistest.Mini(t)
 	c := newClient(t, rdb)

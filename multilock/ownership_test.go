@@ -191,8 +191,8 @@ func TestOwnershipUnlockLeavesMultiHolds(t *testing.T) {
 	})
 }
 
-// A member that a quorum does without, and that was locked with the hold's ctx, can be unlocked with it when the
-// hold is over. A lock that the same owner takes later cannot.
+// A member that a quorum does without, and that was locked with the hold's ctx, can be unlocked with
+// it when the hold is over. A lock that the same owner takes later cannot.
 func TestOwnershipOfAMissingMemberLater(t *testing.T) {
 	for _, end := range []string{"released", "lost"} {
 		inVirtualTime(t, 3, func(t *testing.T, v *virtual) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Once a round is decided, the members that have not answered are given a moment: a
-// sound one is worth having, and a silent one must not cost every call the whole of
-// its limit. How long the moment is goes by what is known of them.
+// Once a round is decided, the members that have not answered get a moment more. A sound member is
+// worth having, and a silent one must not cost every call the whole of its limit. The length of that
+// moment depends on what is known of the members.
 const (
 	// leastGrace is for members that were silent the last time.
 	leastGrace = 10 * time.Millisecond
@@ -16,8 +16,8 @@ const (
 	usualGrace = 50 * time.Millisecond
 )
 
-// grace is how long the members that were asked are waited for, when those that
-// sufficed took so long. It is never more than the members' limit.
+// grace is how long to wait for the members that have not answered yet, when the answers that decided
+// the round took so long. It is never more than the members' limit.
 func (l *MultiLock) grace(took time.Duration, asked map[*member]bool) time.Duration {
 	more := leastGrace
 	for m := range asked {
@@ -31,42 +31,44 @@ func (l *MultiLock) grace(took time.Duration, asked map[*member]bool) time.Durat
 	return min(3*took+more, l.cfg.limit)
 }
 
-// How long a call keeps members while it waits for another. Patience ends the waits of callers
-// for each other, which there are where the canonical order is not kept: by plain locks that
+// Patience is how long a call keeps members while it waits for another one. It ends the waits of
+// callers for each other. Such waits arise where the canonical order is not kept: by plain locks that
 // are taken inside each other in the opposite order, by Redisson, by MultiLocks that see other
-// addresses. It has to outlast the waits for members that others merely use, one caller after
-// the other; ended before that, it begins anew with the first member, and may never be granted.
+// addresses. Patience has to outlast the waits for members that others merely use, one caller after
+// the other. If it ends before that, the call begins anew with the first member, and may never be
+// granted.
 //
-// A call cannot tell the two apart while it waits. So it begins with little patience. Once that
-// has ended too soon, the next is as long as the whole wait was. Callers whose patience has grown
-// in waits for each other would make each other's longer still. Hence the limits:
+// A call cannot tell the two cases apart while it waits. So it begins with little patience. Once that
+// has ended too soon, the next patience is as long as the whole wait was. Callers whose patience has
+// grown in waits for each other would make each other's patience longer still. Hence the limits:
 //
 //   - a call goes by its own waits alone, not by those of earlier calls;
-//   - a grant that comes soon after members were given back is no reason for more;
-//   - a call that had to give members back does with little patience once more, in one of two cases
-//     and never twice in a row, so that of two that wait for each other one soon gives way.
+//   - a grant that comes soon after members were given back is no reason for more patience;
+//   - a call that had to give members back tries with little patience once more, in one of two cases
+//     and never twice in a row: of two calls that wait for each other, one soon gives way.
 const (
-	// leastPatience is longer than callers who keep to the order hold what is waited for, if
-	// they do no more than to take the rest.
+	// leastPatience is enough for callers who keep to the order and only have to take the rest: they
+	// hold the awaited member for less than this.
 	leastPatience = 50 * time.Millisecond
-	// maxLesson is the most that a single wait adds: a lock may be held for an hour. What is
-	// waited for longer still is outlasted by doubling.
+	// maxLesson is the most that a single wait adds to the patience: a lock may be held for an hour.
+	// Doubling outlasts what is waited for longer still.
 	maxLesson = 5 * time.Second
-	// maxPause is the most between two tries of a waiting quorum on the members that it does not
-	// wait for.
+	// maxPause is the longest pause of a waiting quorum between two tries on the members that it does
+	// not wait for.
 	maxPause = 5 * time.Second
 )
 
-// patience is that of one wait.
+// patience is the patience of one wait.
 type patience struct {
 	began time.Time
-	until time.Time     // then what comes before the member is given back
-	vain  bool          // it was, and there was something
-	pause time.Duration // until a quorum tries the others
+	until time.Time     // then the members before the awaited one are given back
+	vain  bool          // there were such members, and they were given back
+	pause time.Duration // until a quorum tries the other members
 }
 
-// patience is a random time for each wait, so that callers do not lose theirs together. A call
-// with a limit keeps the time for one more attempt; a fixed lease must not run out meanwhile.
+// patience begins the patience of a wait. Its length is random, so that callers do not lose theirs
+// together. A call with a limit keeps the time for one more attempt. A fixed lease must not run out
+// during the wait.
 func (a *acquisition) patience() patience {
 	p := patience{began: time.Now(), pause: a.bounded(spread(a.l.leastPatience()))}
 	keep := p.pause
@@ -83,10 +85,10 @@ func (a *acquisition) patience() patience {
 	return p
 }
 
-// over reports whether what the call has is to be given back.
+// over reports whether the patience has ended: the members that the call has are to be given back.
 func (p *patience) over() bool { return !time.Now().Before(p.until) }
 
-// next is how long it takes until something is to be done.
+// next is the time until the waiting call has something to do.
 func (p *patience) next() time.Duration {
 	if p.over() {
 		return p.pause - rand.N(p.pause/4+1)
@@ -94,8 +96,9 @@ func (p *patience) next() time.Duration {
 	return max(min(p.pause, time.Until(p.until)), time.Millisecond)
 }
 
-// learn notes what came of a wait, if members were given back for it. If the member was granted
-// soon after that, it may have come of it: more patience would have made the wait longer.
+// learn draws the lesson from a wait for which members were given back. If the awaited member was
+// granted soon after that, giving them back may be why: more patience would have made the wait
+// longer, so the patience does not grow.
 func (a *acquisition) learn(p patience, x memberHold) {
 	if !p.vain {
 		return
@@ -107,7 +110,8 @@ func (a *acquisition) learn(p patience, x memberHold) {
 	}
 }
 
-// leastPatience is that of the first wait: a few times what a member takes, if that is more.
+// leastPatience is the patience of the first wait: leastPatience, or four times what the slowest
+// member took to be granted if that is more, and never more than the members' limit.
 func (l *MultiLock) leastPatience() time.Duration {
 	slowest := time.Duration(0)
 	for _, m := range l.members {
@@ -118,7 +122,7 @@ func (l *MultiLock) leastPatience() time.Duration {
 	return min(max(leastPatience, 4*slowest), l.cfg.limit)
 }
 
-// bounded leaves a call with a limit the time for one more attempt.
+// bounded shortens d so that a call with a limit has the time for one more attempt.
 func (a *acquisition) bounded(d time.Duration) time.Duration {
 	if deadline, ok := a.ctx.Deadline(); ok {
 		d = min(d, time.Until(deadline)/2)
@@ -129,14 +133,14 @@ func (a *acquisition) bounded(d time.Duration) time.Duration {
 // spread is a random time, least or up to twice that.
 func spread(least time.Duration) time.Duration { return least + rand.N(least) }
 
-// noteResponseTime notes how long a member took to be held.
+// noteResponseTime notes how long the member took to be granted and checked.
 func (m *member) noteResponseTime(took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pace, m.silent = took, false
 }
 
-// noteSilence notes an attempt that ended with err.
+// noteSilence notes whether an attempt that ended with err was silent.
 func (m *member) noteSilence(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// refresh makes members good again that were kept over a wait, in parallel: it may have been
-// long. A fixed lease begins anew, and a quorum's servers are asked again who they are once a
-// third of the time is over for which their word is good. One that is another server now is
-// given back; one that does not answer is kept for what it is.
+// refresh makes the members usable again that the call has kept over a wait, in parallel: the wait
+// may have been long. A fixed lease begins anew. A quorum asks a server again who it is once a third
+// of the time is over for which its last answer counts. A member whose server is another one now is
+// given back. A member that does not answer is kept with what it has.
 func (a *acquisition) refresh() {
 	type result struct {
 		at int
@@ -47,8 +47,8 @@ func (a *acquisition) nearlyExpired(x *memberHold) bool {
 	return !until.IsZero() && time.Until(until) < a.l.cfg.longest*2/3
 }
 
-// freshen is refresh for one member. What is returned as old is to be given back: the member, or
-// the hold on it whose lease was the shorter one.
+// freshen is refresh for one member. The caller gives old back: it is the hold on the member, if its
+// server failed the check, or the earlier one of two holds, whose lease is the shorter one.
 func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Duration) (fresh memberHold, old reentrant.Tenure) {
 	if l.cfg.prove {
 		fresh = l.verify(ctx, x)
@@ -64,7 +64,7 @@ func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Durati
 	defer cancel()
 	longer, err := x.m.Take(limited, reentrant.Terms{Limited: true, Lease: lease})
 	if err != nil {
-		return x, nil // if it is lost, the next round finds that
+		return x, nil // if the member is lost, the next round finds that
 	}
 	old, x.tenure = x.tenure, longer
 	return x, old

@@ -12,14 +12,14 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// Release releases this hold, as [MultiLock.Unlock] does with that of a Lock, and from
-// any goroutine. A second call returns [reentrant.ErrNotHeld]. If the hold's ctx has ended with a loss before, the text
-// of the error is short, as that of [reentrant.Hold.Release].
+// Release releases this hold, as [MultiLock.Unlock] does for Lock, and from any goroutine. A second
+// call returns [reentrant.ErrNotHeld]. If the hold's ctx has ended with a loss before, the text of
+// the error is short, as that of [reentrant.Hold.Release].
 func (h *Hold) Release(ctx context.Context) error { return h.releaseAs(ctx, reentrant.Tenure.Release) }
 
-// releaseAs is Release, with how a member is released.
+// releaseAs is Release; how is the way in which each member is released.
 func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
-	if h.use != forOuter { // whose MultiLock limits the wait: ctx ends it in any way
+	if h.use != forOuter { // for forOuter the outer MultiLock limits the wait, and any end of ctx ends it
 		var cancel context.CancelFunc
 		ctx, cancel = reentrant.UntilReleased(ctx)
 		defer cancel()
@@ -30,11 +30,12 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 		return &reentrant.NotHeldError{Name: h.l.name, Owner: h.owner}
 	}
 	h.released = true
-	h.l.forget(h)                                 // in one step: what a ctx comes from is on the record, or released
-	before := h.state == lost && h.use == forHold // then the ctx of the hold has said so
+	// In one step with released: a hold that a ctx comes from is on the record, or released.
+	h.l.forget(h)
+	before := h.state == lost && h.use == forHold // then the hold's ctx has told the caller of the loss
 	if h.state == held {
 		if until := h.l.trusted(h.holds); until.IsZero() || watchdog.Passed(until) {
-			h.lose() // and the monitor has not come to it yet: the process was stopped
+			h.lose() // the monitor has not noticed it yet: the process was stopped
 		}
 	}
 	if h.state == lost {
@@ -52,17 +53,18 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	}
 	outer := h.outer
 	h.ended = time.Now()
-	h.state, h.outer = released, nil // hand over hand, each would keep all those before in memory
+	// Without outer: in a chain of holds each would keep all earlier ones in memory.
+	h.state, h.outer = released, nil
 	h.cancel(reentrant.ErrReleased)
 	close(h.stop)
 	h.mu.Unlock()
-	<-h.done // soon: what it has under way ends with it
+	<-h.done // soon: the monitor cancels its own work
 	confirmed, members := h.l.tell(ctx, h.surrender(), h.l.need, how)
 	if confirmed >= h.l.need {
 		return nil
 	}
 	if lost := outer.loss(); lost != nil && !outer.over() {
-		return lost // meanwhile: there is no outer hold that goes on, and nobody was told
+		return lost // the outer hold was lost meanwhile, and its owner was not told
 	}
 	return &ReleaseError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(h.holds), Members: members}
 }
@@ -80,17 +82,17 @@ func (h *Hold) surrender() (grips []memberHold) {
 	return grips
 }
 
-// release releases all members that are held, in parallel, and returns how many have
-// confirmed it, and the errors of the others. When enough have confirmed, the rest is
-// given a moment; it goes on in the background then, as it does when ctx ends.
+// release releases all members that are held, in parallel. It returns how many have confirmed, and
+// the errors of the others. When enough have confirmed, the rest is given a moment. After that, and
+// when ctx ends, the members' Clients go on in the background.
 func (l *MultiLock) release(ctx context.Context, grips []memberHold, enough int) (confirmed int, members []*MemberError) {
 	return l.tell(ctx, grips, enough, reentrant.Tenure.Release)
 }
 
-// memberCommand is what is told all members that are held.
+// memberCommand is a command for a member that is held.
 type memberCommand func(t reentrant.Tenure, ctx context.Context) error
 
-// tell is release, with another command.
+// tell gives all members that are held a command, and is otherwise as release.
 func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, how memberCommand) (confirmed int, members []*MemberError) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,7 +110,8 @@ func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, ho
 		}
 		m, t := x.m, x.tenure
 		asked[m] = true
-		go deliver(results, result{m, errAborted}, func() result { return result{m, how(t, ctx)} }) // ends with ctx at the latest
+		// Ends with ctx at the latest.
+		go deliver(results, result{m, errAborted}, func() result { return result{m, how(t, ctx)} })
 	}
 	var over <-chan time.Time
 	for len(asked) > 0 {
@@ -132,8 +135,8 @@ func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, ho
 	return confirmed, members
 }
 
-// ended says why ctx has ended: its cause, and context.Canceled or DeadlineExceeded in
-// any case.
+// ended is why ctx has ended: its cause, joined with context.Canceled or DeadlineExceeded if the
+// cause is neither.
 func ended(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, ctx.Err()) {

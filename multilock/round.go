@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// round makes one attempt on every member that is not held, but for except, and
-// reports whether that makes a hold. As soon as it is decided the rest is given a
-// moment, so that a silent member costs little and a sound one is not left out.
+// round makes one attempt on every member that is not held, except on the given one, and reports
+// whether there is a hold then. As soon as the round is decided, the rest is given a moment: a silent
+// member then costs little, and a sound one is not left out.
 func (a *acquisition) round(except *member) (complete bool) {
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(a.ctx)
@@ -28,7 +28,8 @@ func (a *acquisition) round(except *member) (complete bool) {
 		}
 		asked[x.m] = true
 		m := x.m
-		go deliver(results, result{i, memberHold{m: m, err: errAborted}}, func() result { // ends with ctx at the latest
+		// Ends with ctx at the latest.
+		go deliver(results, result{i, memberHold{m: m, err: errAborted}}, func() result {
 			return result{i, a.l.attempt(ctx, m, a.terms.Lease)}
 		})
 	}
@@ -38,9 +39,11 @@ func (a *acquisition) round(except *member) (complete bool) {
 		case r := <-results:
 			delete(asked, r.m)
 			x := &a.holds[r.at]
-			asking := x.busy() && r.busy() && !r.confirmedBusy() // another call is, and its server was not asked for this one
+			// The result only says that another call of this Client is asking the server.
+			asking := x.busy() && r.busy() && !r.confirmedBusy()
 			if r.held() || x.err == nil || a.ctx.Err() == nil && !asking {
-				*x = r.memberHold // otherwise the call is over, or nothing new is known: what was said before tells more
+				// Otherwise the call is over or nothing new is known: the earlier answer tells more.
+				*x = r.memberHold
 			}
 			if held := heldOf(a.holds); enough == nil && (held >= a.l.need || held+len(asked) < a.l.need) {
 				timer := time.NewTimer(a.l.grace(time.Since(began), asked))
@@ -55,11 +58,15 @@ func (a *acquisition) round(except *member) (complete bool) {
 	return a.complete(except != nil)
 }
 
-// complete reports whether the members that are held make a hold. A quorum leaves it
-// to the holder of the first member that answers: otherwise a caller that comes again
-// and again could take the others while the one who has waited longest takes the
-// first. insist is for a call that has waited for that one in vain. A single attempt
-// insists, and so do an owner that is inside already and a call at its limit.
+// complete reports whether the members that are held make a hold. A quorum leaves the lock to the
+// holder of the first member that answers, even if it has a majority itself. Without that rule:
+//
+//  1. A caller waits for the first member.
+//  2. The holder unlocks and locks again at once. It takes the other members, which are a majority.
+//  3. The waiter is woken and takes the first member. It finds the others busy, and so on for ever.
+//
+// The rule does not apply to a call that has waited for the first member in vain (insist), to a
+// single attempt, to an owner that is inside already, and to a call at its limit.
 func (a *acquisition) complete(insist bool) bool {
 	if heldOf(a.holds) < a.l.need {
 		return false
@@ -79,7 +86,7 @@ func (a *acquisition) complete(insist bool) bool {
 }
 func (a *acquisition) all() []*memberHold { return a.where(func(*memberHold) bool { return true }) }
 
-// where picks member holds, in their order.
+// where returns the member holds that pick accepts, in their order.
 func (a *acquisition) where(pick func(*memberHold) bool) (picked []*memberHold) {
 	for i := range a.holds {
 		if pick(&a.holds[i]) {
@@ -89,8 +96,8 @@ func (a *acquisition) where(pick func(*memberHold) bool) (picked []*memberHold) 
 	return picked
 }
 
-// giveBack frees members, in parallel, and returns when that is confirmed or the
-// members' limit is over, at once if the call is.
+// giveBack frees members, in parallel. It returns when Redis has confirmed that or the members' limit
+// is over, and at once if the call has ended.
 func (a *acquisition) giveBack(grips []*memberHold) {
 	done := make(chan struct{}, len(grips))
 	n := 0

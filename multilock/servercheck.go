@@ -8,26 +8,25 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// serverCheck is a server's word that it has been running for so long that no lock can be
-// trusted any more which it may have forgotten. The zero proof is that of nothing.
+// serverCheck is a server's answer that proves a grant: the server has been running for so long that
+// no lock which it may have forgotten is trusted any more. The zero value proves nothing.
 //
-// It has to come after the grant that it is for. A server that answers the question
-// after it has granted the lock, and says that it was started more than the longest
-// lease ago, was the same server at the grant; asked before, it could have been
-// restarted between the two.
+// The check has to come after the grant that it proves. A server that has granted the lock, then
+// answers, and was started more than the longest lease ago, was the same server at the grant. If it
+// were asked before, it could be restarted between the answer and the grant.
 type serverCheck struct {
 	runs    string    // run ids of the servers
 	asked   time.Time // before the question was sent
 	forever bool      // there is no server whose restart would matter
 }
 
-// uptimeError is by how much an uptime may be too long: Redis takes the difference of
-// two instants that are cut to whole seconds.
+// uptimeError is by how much an uptime may be too long: Redis subtracts two instants that are cut to
+// whole seconds.
 const uptimeError = time.Second
 
-// checkServer asks the member's servers who they are, within the members' limit, at which ctx
-// ends. The error is [ErrQuarantined] if they are too young, or others than before and so
-// of unknown history.
+// checkServer asks the member's servers who they are, within the members' limit, at which ctx ends.
+// The error is [ErrQuarantined] if a server is too young, or is another one than before: then nothing
+// is known of what it has forgotten.
 func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, error) {
 	if !l.cfg.prove {
 		return serverCheck{forever: true}, nil
@@ -41,7 +40,7 @@ func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, er
 		return serverCheck{forever: true}, nil
 	}
 	now := time.Now()
-	ready := now // by what the servers say of themselves
+	ready := now // the end of the quarantine, by the servers' uptimes
 	var runs []string
 	for _, s := range servers {
 		runs = append(runs, s.RunID)
@@ -54,14 +53,14 @@ func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, er
 	switch {
 	case m.runs == "":
 	case m.runs != p.runs:
-		// Another server altogether may be as old as it likes.
+		// The uptime of another server says nothing about this lock.
 		m.replaced = true
 		ready = now.Add(l.cfg.quarantine())
 	case m.replaced:
-		ready = m.ready // its age tells no more now than when it was first seen
+		ready = m.ready // its uptime tells no more now than when it was first seen
 	default:
-		// Every answer gives an instant at which it was running already, and the
-		// first that it was asked is one too: the earliest counts.
+		// Every answer gives an instant at which the server was running already. The first time that
+		// it was asked is one too. The earliest instant counts.
 		ready = earliest(ready, m.ready)
 	}
 	m.runs, m.ready = p.runs, ready
@@ -71,7 +70,7 @@ func (l *MultiLock) checkServer(ctx context.Context, m *member) (serverCheck, er
 	return p, nil
 }
 
-// quarantined returns the error of a member that is known not to be counted yet.
+// quarantined returns an error if the member is known to be in quarantine.
 func (l *MultiLock) quarantined(m *member) error {
 	if !l.cfg.prove {
 		return nil
@@ -84,8 +83,8 @@ func (l *MultiLock) quarantined(m *member) error {
 	return nil
 }
 
-// until is how long the server may be taken for the one that granted the lock. If it
-// was restarted right after it was asked, others count it again one quarantine later.
+// until is how long the server may be taken for the one that granted the lock. It may have been
+// restarted right after it was asked; then others count it again one quarantine later.
 func (p serverCheck) until(longest time.Duration) time.Time {
 	if p.forever {
 		return time.Time{}

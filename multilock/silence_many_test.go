@@ -43,7 +43,7 @@ func TestSilentServersThatOthersAskToo(t *testing.T) {
 	})
 }
 
-// The same with callers of the MultiLock only: those of one process, all with a limit.
+// The same with callers of the MultiLock only, all of one process and all with a limit.
 func TestSilentServersManyCallers(t *testing.T) {
 	for _, wait := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
 		for _, callers := range []int{2, 3, 8} {

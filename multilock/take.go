@@ -9,9 +9,8 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// attempt makes a single attempt on a member and has its server prove itself. Each is
-// given the members' limit. When it returns, the member is held with a proof, or is
-// free or on its way to be freed.
+// attempt makes a single attempt on a member, and then checks its server. Each has the members'
+// limit. When it returns, the member is held with a proof, is free, or is being freed.
 func (l *MultiLock) attempt(ctx context.Context, m *member, lease time.Duration) memberHold {
 	if err := l.quarantined(m); err != nil {
 		return memberHold{m: m, err: err}
@@ -27,9 +26,9 @@ func (l *MultiLock) attempt(ctx context.Context, m *member, lease time.Duration)
 	return l.proven(ctx, m, tenure)
 }
 
-// await waits for a member until ctx ends, and is otherwise as attempt. The limit of the
-// call does not end the wait: the member has the same one, and tells at its end whether
-// it is busy or has been silent.
+// await waits for a member until ctx ends, and is otherwise as attempt. The limit of the call does
+// not end ctx. The member has the same limit, and reports at its end whether it is busy or Redis was
+// silent.
 func (a *acquisition) await(ctx context.Context, m *member) memberHold {
 	if err := a.l.quarantined(m); err != nil {
 		return memberHold{m: m, err: err}
@@ -51,15 +50,15 @@ func (a *acquisition) await(ctx context.Context, m *member) memberHold {
 	return a.l.proven(limited, m, tenure)
 }
 
-// refused is what there is of a member that was not granted.
+// refused is the result for a member that was not granted.
 func (l *MultiLock) refused(ctx context.Context, m *member, err error) memberHold {
 	err = l.explain(ctx, err)
 	m.noteSilence(err)
 	return memberHold{m: m, err: err}
 }
 
-// proven has the server of a member that was granted prove itself. If it does not, the
-// member is given back in what is left of the limit: after silence in the background.
+// proven checks the server of a member that was granted. If the check fails, the member is given back
+// in what is left of the limit. After silence nothing is left, and it is freed in the background.
 func (l *MultiLock) proven(ctx context.Context, m *member, t reentrant.Tenure) memberHold {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
@@ -71,8 +70,8 @@ func (l *MultiLock) proven(ctx context.Context, m *member, t reentrant.Tenure) m
 	return memberHold{m: m, tenure: t, proof: p}
 }
 
-// explain tells a member that was silent from one that was left alone, and from one whose
-// caller left.
+// explain gives the error of an attempt its reason: the member was silent, or the round was decided
+// without it. If neither ended the attempt, err stays as it is.
 func (l *MultiLock) explain(limited context.Context, err error) error {
 	switch cause := context.Cause(limited); {
 	case isBusy(err), permanent(err):
@@ -85,20 +84,20 @@ func (l *MultiLock) explain(limited context.Context, err error) error {
 	return err
 }
 
-// errAborted: a hook of go-redis or an event function has called runtime.Goexit. The member's Client gives back what
-// it was granted.
+// errAborted: a hook of go-redis or an event function has called runtime.Goexit. The member's Client
+// gives back what it was granted.
 var errAborted = errors.New("redlatch: the goroutine was ended by a hook or an event function")
 
-// deliver sends what f returns, or v if f ends its goroutine: somebody waits for it. f runs code of the
-// program's.
+// deliver sends the result of f. f runs code of the program's, which may end the goroutine
+// (runtime.Goexit). Then it sends v: a goroutine waits for a result.
 func deliver[T any](to chan<- T, v T, f func() T) {
 	defer func() { to <- v }()
 	v = f()
 }
 
-// giveBack frees a member whose hold is not wanted. What is not confirmed within the
-// members' limit goes on in the background, as a matter of the member's Client. So it
-// does at once if ctx has ended.
+// giveBack frees a member that the MultiLock does not want to hold. If Redis does not confirm that
+// within the members' limit, the member's Client goes on in the background. It does so at once if ctx
+// has ended.
 func (l *MultiLock) giveBack(ctx context.Context, t reentrant.Tenure) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.limit)
 	defer cancel()

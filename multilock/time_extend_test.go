@@ -9,7 +9,8 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// Valid for d from the call on every server and for the holder, whose monitor does not end it at the first end.
+// Valid for d from the call on every server and for the holder, whose monitor does not end it at the
+// first end.
 func TestExtend(t *testing.T) {
 	forBoth(t, 3, func(t *testing.T, v *virtual, lock func(fleet) *multilock.MultiLock) {
 		hold, err := lock(v.process()).Acquire(as(v.ctx, "x"), reentrant.WithFixedLease(lease))
@@ -45,7 +46,7 @@ func TestExtendRefused(t *testing.T) {
 	})
 }
 
-// A quorum's validity is that of the majority that has confirmed; fewer are not enough.
+// A quorum is valid as long as the majority that has confirmed; fewer are not enough.
 func TestExtendMinoritySilent(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		hold, err := v.process().quorum(t, name, multilock.WithoutQuarantine()).Acquire(as(v.ctx, "x"), reentrant.WithFixedLease(10*lease))

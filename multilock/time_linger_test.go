@@ -50,7 +50,8 @@ func TestReleaseAfter(t *testing.T) {
 	})
 }
 
-// A hold on the lock, or on a member alone, that is nested in this one or around it: refused, and nothing has changed.
+// A hold on the lock, or on a member alone, that is nested in this one or around it: refused, and
+// nothing has changed.
 func TestReleaseAfterNested(t *testing.T) {
 	forBoth(t, 3, func(t *testing.T, v *virtual, lock func(fleet) *multilock.MultiLock) {
 		a := v.process()

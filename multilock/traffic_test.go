@@ -177,8 +177,8 @@ func waitOf(t testing.TB, ctx context.Context, lock, unlock func(context.Context
 	return took
 }
 
-// A MultiLock is granted within 5 times what plain callers wait for its members one after the
-// other, whoever else uses these and for how long: nobody else's patience is asked for.
+// A MultiLock is granted within 5 times what plain callers wait for its members one after the other,
+// whatever other callers use these and for how long: they need no patience for it.
 func TestGrantedInPlainTraffic(t *testing.T) {
 	const ms = time.Millisecond
 	for _, s := range []inTraffic{

@@ -44,8 +44,8 @@ func TestUnlockLeavesAHoldAlone(t *testing.T) {
 	})
 }
 
-// The same for a hold that an outer lock has on its member: the Unlock of the member is
-// that of a Lock of the member, whichever kind of lock it is.
+// The same for a hold that an outer lock has on its member. An Unlock of the member releases a hold
+// that the member's own Lock has made, whichever kind of lock it is.
 func TestUnlockOfAMemberLeavesTheOuterHoldAlone(t *testing.T) {
 	for _, kind := range []string{"Plain", "MultiLock"} {
 		t.Run(kind, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// lease is that of the Clients of virtual servers.
+// lease is the lease of the Clients of virtual servers.
 const lease = time.Second
 
 // virtual is several servers in a bubble whose time passes only while everybody
@@ -95,7 +95,7 @@ func (s *virtualServer) answer(p *server.Peer, cmd string, _ ...string) bool {
 	return true
 }
 
-// restart is that of a server that keeps nothing.
+// restart is the restart of a server that keeps nothing.
 func (s *virtualServer) restart() {
 	s.FlushAll()
 	s.mu.Lock()

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// waitFor waits for the first busy member as a reentrant lock waits: in its queue, and
-// woken by its release. What comes after that member in the canonical order is given
-// back first. What comes before is kept for as long as the call's patience lasts, and then
-// given back too; the place in the queue is never given up before the call ends.
+// waitFor waits for the first busy member as a reentrant lock waits: in its queue, and woken by its
+// release. It first gives back the members that come after that one in the canonical order. It keeps
+// the members that come before for as long as the call's patience lasts, and then gives them back
+// too. It never gives up its place in the queue before the call ends.
 //
-// To keep it is safe among callers who agree on the order: nobody waits for a member that
-// comes before one it has, so those who hold what is waited for do not wait for the caller.
-// Patience is for the others (patience.go).
+// Among callers who agree on the order it is safe to keep them. Every caller waits for a member that
+// comes after all members it has. So the holder of the awaited member does not wait for this caller.
+// Patience is for callers who do not agree (patience.go).
 //
-// A quorum may do without the member that it waits for. From time to time it tries the
-// others. waitFor returns whether that has made a hold.
+// A quorum may do without the member that it waits for. From time to time it tries the others.
+// waitFor returns whether that has made a hold.
 func (a *acquisition) waitFor(busy *memberHold) (complete bool, err error) {
 	m := busy.m
 	after := func(x *memberHold) bool { return x.m.rank >= m.rank }
@@ -25,7 +25,8 @@ func (a *acquisition) waitFor(busy *memberHold) (complete bool, err error) {
 	ctx, cancel := context.WithCancel(a.caller)
 	defer cancel()
 	granted := make(chan memberHold, 1)
-	go deliver(granted, memberHold{m: m, err: errAborted}, func() memberHold { return a.await(ctx, m) }) // ends with ctx or the limit, and is waited for below
+	// Ends with ctx or the limit, and is waited for below.
+	go deliver(granted, memberHold{m: m, err: errAborted}, func() memberHold { return a.await(ctx, m) })
 
 	p := a.patience()
 	timer := time.NewTimer(p.next())
@@ -40,7 +41,7 @@ func (a *acquisition) waitFor(busy *memberHold) (complete bool, err error) {
 		if a.l.quorum && a.retry(m) {
 			cancel()
 			if x := <-granted; x.held() {
-				*busy = x // at this very moment: one more is welcome
+				*busy = x // granted at this very moment: one more is welcome
 			}
 			return true, nil
 		}
@@ -60,22 +61,23 @@ func (a *acquisition) waitFor(busy *memberHold) (complete bool, err error) {
 	}
 }
 
-// retry tries the members but for the one that a quorum waits for. Those it has kept have to
-// be good enough for a hold.
+// retry tries all members except the one for which a quorum waits. The members that the call has kept
+// must be good enough for a hold, so they are refreshed before.
 func (a *acquisition) retry(except *member) (complete bool) {
 	a.refresh()
 	return a.round(except)
 }
 
-// settleWait notes what came of the wait for a member.
+// settleWait enters the result of the wait for a member.
 func (a *acquisition) settleWait(busy *memberHold, x memberHold) error {
 	if x.held() || a.caller.Err() == nil || byDeadline(a.caller) {
-		*busy = x // otherwise the caller has left, and what was said before tells more
+		*busy = x // otherwise the caller has left, and the earlier answer tells more
 	}
 	if !busy.held() && !busy.busy() && !a.l.quorum {
-		// It is not known to be another's any more. What the others said is as old as the
-		// wait: without it the call would end at its limit as if the lock were busy,
-		// whatever has become of the servers. A quorum has asked the others meanwhile.
+		// The awaited member is not known to be another owner's any more. What the other members said
+		// is as old as the wait. With their old answers the call would end at its limit as if the
+		// lock were busy, although the servers may all be silent by now. So those answers are
+		// forgotten. A quorum has asked the others meanwhile.
 		for i := range a.holds {
 			if other := &a.holds[i]; other != busy && !other.held() {
 				other.err = nil
@@ -85,14 +87,14 @@ func (a *acquisition) settleWait(busy *memberHold, x memberHold) error {
 	switch {
 	case x.held() && a.caller.Err() == nil:
 		a.refresh()
-		return nil // also at the limit: it may have been the last that was missing
+		return nil // also at the limit: this may have been the last missing member
 	case a.ctx.Err() != nil:
 		return a.end(ended(a.ctx))
 	}
-	return a.pause(a.someTime()) // it is in trouble, and must not make the call spin
+	return a.pause(a.someTime()) // the member is in trouble: without a pause the call would spin
 }
 
-// nth is the n-th shortest, the longest if there are fewer.
+// nth is the n-th shortest of the times, or the longest if there are fewer.
 func nth(times []time.Duration, n int) time.Duration {
 	if n <= 0 || len(times) == 0 {
 		return 0

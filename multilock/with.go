@@ -10,8 +10,9 @@ import (
 var _ reentrant.Doer = (*MultiLock)(nil)
 
 // With returns the MultiLock with other defaults for its acquisitions, as [reentrant.Lock.With] does:
-// [reentrant.WithWait], [reentrant.WithFixedLease]. What a method is told explicitly goes first. It is
-// the same lock, with the same holds. As a member of another MultiLock its defaults do not count.
+// [reentrant.WithWait], [reentrant.WithFixedLease]. An explicit argument of a method goes first. The
+// result is the same lock, with the same holds. As a member of another MultiLock it does not use
+// these defaults.
 func (l *MultiLock) With(opts ...reentrant.AcquireOption) *MultiLock {
 	other := *l
 	other.with = slices.Concat(l.with, opts)
@@ -19,7 +20,7 @@ func (l *MultiLock) With(opts ...reentrant.AcquireOption) *MultiLock {
 	return &other
 }
 
-// terms are those of a call with these options.
+// terms are the terms of a call with these options.
 func (l *MultiLock) terms(opts []reentrant.AcquireOption) (reentrant.Terms, error) {
 	if l.err != nil {
 		return reentrant.Terms{}, l.err
@@ -27,7 +28,7 @@ func (l *MultiLock) terms(opts []reentrant.AcquireOption) (reentrant.Terms, erro
 	return reentrant.TermsOf(slices.Concat(l.with, opts)...)
 }
 
-// lock takes the lock for an Unlock to come.
+// lock takes the lock with a hold that an Unlock releases.
 func (l *MultiLock) lock(ctx context.Context, opts ...reentrant.AcquireOption) error {
 	terms, err := l.terms(opts)
 	if err != nil {

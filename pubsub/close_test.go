@@ -8,9 +8,8 @@ import (
 	"github.com/redlatch/redlatch/pubsub"
 )
 
-// Listen itself calls a listener whose channel is confirmed already. Close waits for that
-// too, or returns ctx's cause: whoever has seen it return nil may let go of what the
-// listener uses.
+// Listen itself calls a listener whose channel is confirmed already. Close waits for that too, or
+// returns ctx's cause: after it has returned nil, its caller may let go of what the listener uses.
 func TestCloseWaitsForAListenerCalledByListen(t *testing.T) {
 	inBubble(t, pubsub.Config{}, func(b *bubble) {
 		b.hub.Listen("a", func(pubsub.Event) {})

@@ -1,8 +1,8 @@
 package pubsub
 
-// Confirmed reports whether Redis has confirmed the channel on the present
-// connection, for whomever: Listen would deliver Subscribed at once. It may have
-// changed by the time the caller looks at it.
+// Confirmed reports whether Redis has confirmed the channel on the present connection, for any
+// listener: Listen would deliver Subscribed at once. It may have changed by the time the caller looks
+// at it.
 func (h *Hub) Confirmed(channel string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// connLoop keeps the connection in line with the registry. Its fields belong to
-// the goroutine in run.
+// connLoop is the connection loop: it keeps a connection that carries what the registry wants. Its
+// fields belong to the goroutine in run.
 type connLoop struct {
 	line  *nodeConn
 	timer *time.Timer
 
 	backoff           // between attempts to connect
 	cause   error     // why the last confirmed connection ended; nil if there is nothing to report
-	probed  time.Time // when the node last said that it has sharded pub/sub
+	probed  time.Time // when the node last confirmed that it has sharded pub/sub
 }
 
 // run serves one connection after another until the hub is closed or idle.
@@ -30,7 +30,7 @@ func (m *connLoop) run() {
 	}
 }
 
-// pause waits until retryAt, or until nobody needs the connection any more.
+// pause waits until retryAt, or until no channel needs the connection any more.
 func (m *connLoop) pause() {
 	l := m.line
 	for {
@@ -48,7 +48,7 @@ func (m *connLoop) pause() {
 	}
 }
 
-// serve opens one connection and keeps it until it fails, or nobody needs it.
+// serve opens one connection and keeps it until it fails, or no channel needs it.
 func (m *connLoop) serve() {
 	l := m.line
 	if l.sharded() && time.Since(m.probed) > verdict {
@@ -69,8 +69,8 @@ func (m *connLoop) serve() {
 	c := newConn(l, w)
 	err := m.keep(c)
 
-	// First the registry, so that nothing counts as confirmed any more; then
-	// the connection, which may take its time.
+	// First the registry, so that no channel counts as confirmed any more; then the connection, which
+	// may take its time.
 	l.hub.mu.Lock()
 	l.registry.reset()
 	l.up = false
@@ -84,7 +84,7 @@ func (m *connLoop) serve() {
 	}
 }
 
-// keep does the work on a connection. It returns nil when nobody needs it.
+// keep does the work on a connection. It returns nil when no channel needs it.
 func (m *connLoop) keep(c *conn) error {
 	l := m.line
 	if err := c.open(); err != nil {
@@ -122,8 +122,8 @@ func (m *connLoop) keep(c *conn) error {
 	}
 }
 
-// announce notes that all channels carried over to a connection are confirmed,
-// and reports it if another connection, or a slot, was lost before.
+// announce notes that all channels taken over to a connection are confirmed. It reports that if
+// another connection, or a slot, was lost before.
 func (m *connLoop) announce(c *conn) {
 	if !c.upToDate() {
 		return
@@ -136,7 +136,7 @@ func (m *connLoop) announce(c *conn) {
 	}
 }
 
-// settle draws the conclusions from the end of a connection.
+// settle acts on the end of a connection: it reports what was confirmed, and sets the backoff.
 func (m *connLoop) settle(c *conn, err error) {
 	m.announce(c)
 	if c.confirmed {
@@ -149,7 +149,7 @@ func (m *connLoop) settle(c *conn, err error) {
 	m.failed(err)
 }
 
-// failed notes the end of a connection, or that there was none to be had.
+// failed notes the end of a connection, or that none could be opened.
 func (m *connLoop) failed(err error) {
 	m.cause = cmp.Or(m.cause, err)
 	m.backoff.failed(time.Now(), m.ceiling(&m.line.hub.cfg))

@@ -100,9 +100,9 @@ func factsOfReplicas(t *testing.T, cluster *redistest.Cluster, replica *redistes
 		t.Errorf("SHARDNUMSUB = %v, want the one at the master", got)
 	}
 
-	// Those at the old master lose their subscriptions, unasked. Those at the replica
-	// lose them too from Redis 7.2.2 on, and keep them before. What was a master accepts
-	// new ones as a replica.
+	// Subscribers at the old master lose their subscriptions without a request. Subscribers at the
+	// replica lose them too from Redis 7.2.2 on, and keep them before. What was a master accepts new
+	// ones as a replica.
 	cluster.Failover(t, replica, f.a)
 	s.want("sunsubscribe " + x)
 	kept := int64(1)

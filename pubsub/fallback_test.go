@@ -37,7 +37,7 @@ func TestOldClusterIsHeardPlainly(t *testing.T) {
 	})
 }
 
-// Whoever publishes at an upgraded node knows at once. The hub finds out.
+// Clients that publish at an upgraded node notice at once. The hub finds out.
 func TestUpgradedNodeIsHeardSharded(t *testing.T) {
 	inCluster(t, pubsub.Config{}, func(c *fakeCluster) {
 		for _, n := range c.nodes {

@@ -22,43 +22,37 @@ type Config struct {
 	// Optional, defaults to 3s.
 	PingInterval time.Duration
 
-	// PingTimeout is how long after a PING anything must arrive, else the
-	// connection is replaced; it also limits each write. A half-open connection
-	// is thus replaced PingInterval + PingTimeout after the last sign of life.
-	// Optional, defaults to 2s.
+	// PingTimeout is how long after a PING anything must arrive, else the connection is replaced; it
+	// also limits each write. So a half-open connection is replaced PingInterval + PingTimeout after
+	// the last sign of life. Optional, defaults to 2s.
 	PingTimeout time.Duration
 
-	// Linger is how long a channel stays subscribed after its last listener has
-	// left, so that a lock contended again and again does not resubscribe for
-	// each wait. It may be up to an eighth longer, since channels are
-	// unsubscribed in batches, and is shorter when more than 1024 channels
-	// linger on one connection. Optional, defaults to 1s; negative means not at
-	// all.
+	// Linger is how long a channel stays subscribed after its last listener has left, so that a lock
+	// contended again and again does not resubscribe for each wait. It may be up to an eighth longer,
+	// since channels are unsubscribed in batches, and is shorter when more than 1024 channels linger
+	// on one connection. Optional, defaults to 1s; negative means that channels do not linger.
 	Linger time.Duration
 
-	// MinBackoff and MaxBackoff bound the delay before a failed connection is
-	// replaced: a random time between 0 and a ceiling that starts at MinBackoff
-	// and doubles with each failure up to MaxBackoff. A connection that was
-	// confirmed but lived for less than MaxBackoff counts as half a success:
-	// the ceiling goes no higher than 8 * MinBackoff because of it, but does
-	// not start afresh. In a cluster the same holds for each slot that is to be
-	// subscribed anew; if many are, the ceiling is 2ms for each of them, where
-	// that is more. Optional, default to 20ms and 2s.
+	// MinBackoff and MaxBackoff bound the delay before a failed connection is replaced: a random time
+	// between 0 and a ceiling that starts at MinBackoff and doubles with each failure up to
+	// MaxBackoff. A connection that was confirmed but lived for less than MaxBackoff counts as half a
+	// success: it does not raise the ceiling above 8 * MinBackoff, but the ceiling does not start
+	// afresh. In a cluster the same holds for each slot that is to be subscribed anew. If there are
+	// many such slots, the ceiling is 2ms for each of them, where that is more. Optional, default to
+	// 20ms and 2s.
 	MinBackoff, MaxBackoff time.Duration
 
-	// Sharded has a hub for a *redis.ClusterClient use SSUBSCRIBE at the nodes that
-	// know it. Whoever publishes has to decide as the hub does, see the package
-	// documentation. Optional, else the hub uses SUBSCRIBE in a cluster, too.
+	// Sharded has a hub for a *redis.ClusterClient use SSUBSCRIBE at the nodes that know it. Clients
+	// that publish have to decide as the hub does, see the package documentation. Optional, else the
+	// hub uses SUBSCRIBE in a cluster, too.
 	Sharded bool
 
-	// OnReconnect, if not nil, is called after a connection was replaced, or
-	// slots were lost and found on another node or the same, and all channels
-	// that were carried over are confirmed again. err is why the last working
-	// connection was given up or the slots were lost, or, when there was none
-	// yet, why the first attempt failed. It is called from a manager goroutine,
-	// after the listeners, and must neither block nor call Hub.Close. In a
-	// cluster there is a manager for each node, so it may be called by several
-	// at once.
+	// OnReconnect, if not nil, is called after a connection was replaced, or slots were lost and
+	// found on another node or the same, and all channels that were taken over are confirmed again.
+	// err is why the last working connection was given up or the slots were lost. If there was none
+	// yet, err is why the first attempt failed. OnReconnect is called from the goroutine of a
+	// connection loop, after the listeners, and must neither block nor call Hub.Close. In a cluster
+	// there is a connection loop for each node, so several may call it at once.
 	OnReconnect func(err error)
 }
 
@@ -71,29 +65,29 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// A Hub is one subscription connection shared by any number of listeners; in a
-// cluster, one for each node that serves a channel's slot. It has connections
-// and goroutines only while a channel is wanted or lingers. All methods may be
-// called from any goroutine.
+// A Hub is one subscription connection shared by any number of listeners; in a cluster, one for each
+// node that serves a channel's slot. It has connections and goroutines only while a channel is wanted
+// or lingers. All methods may be called from any goroutine.
 type Hub struct {
 	cfg Config
 
-	// ctx ends when the hub is closed. It derives from the background because
-	// the connection outlives each of the calls that use it.
+	// ctx ends when the hub is closed. Its parent is context.Background, because the connection
+	// outlives each of the calls that use it.
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	plain  *nodeConn // for SUBSCRIBE
-	router *router   // for SSUBSCRIBE; nil if that is never used
+	router *router   // for SSUBSCRIBE; nil if the hub never uses it
 
 	mu      sync.Mutex
-	closed  bool          // guarded by mu
-	calling int           // calls of Listen that call their listener themselves; guarded by mu
-	called  chan struct{} // made by Close while there are such calls, closed when there are none; guarded by mu
+	closed  bool // guarded by mu
+	calling int  // calls of Listen that call their listener themselves; guarded by mu
+	// Made by Close while there are such calls, closed when there are none; guarded by mu.
+	called chan struct{}
 }
 
-// NewHub returns a Hub that subscribes through rdb, which stays the caller's
-// and must outlive the hub. It does no I/O and starts no goroutine.
+// NewHub returns a Hub that subscribes through rdb, which stays the caller's and must outlive the
+// hub. It does no I/O and starts no goroutine.
 func NewHub(rdb Subscriber, cfg Config) *Hub {
 	h := &Hub{cfg: cfg.withDefaults()}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -104,13 +98,13 @@ func NewHub(rdb Subscriber, cfg Config) *Hub {
 	return h
 }
 
-// Sharded reports whether the hub subscribes with SSUBSCRIBE where the node that
-// serves a channel's slot has sharded pub/sub: it was asked to (Config.Sharded) and
-// has a client of a Redis Cluster. Then whoever publishes has to ask the same node.
+// Sharded reports whether the hub subscribes with SSUBSCRIBE where the node that serves a channel's
+// slot has sharded pub/sub. It does if Config.Sharded is set and the client is that of a Redis
+// Cluster. Then a client that publishes has to ask the same node.
 func (h *Hub) Sharded() bool { return h.router != nil }
 
-// Channels returns how many channels are subscribed or wanted at present,
-// including those that linger and those whose UNSUBSCRIBE is unanswered.
+// Channels returns how many channels are subscribed or wanted at present, including channels that
+// linger and channels whose UNSUBSCRIBE is unanswered.
 func (h *Hub) Channels() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,17 +115,16 @@ func (h *Hub) Channels() int {
 	return n
 }
 
-// Close closes the connections, stops the goroutines and waits for them until
-// ctx ends; it then returns ctx's cause, and they end by themselves once the
-// I/O they are in returns. No listener is called after Close has returned nil.
-// Close may be called again, to wait again. It must not be called from a
-// listener.
+// Close closes the connections, stops the goroutines and waits for them until ctx ends. Then it
+// returns ctx's cause, and the goroutines end by themselves once their I/O returns. No listener is
+// called after Close has returned nil. Close may be called again, to wait again. It must not be
+// called from a listener.
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
 	stopped := h.plain.stopped
 	if h.router != nil {
-		stopped = h.router.stopped // it waits for the lines
+		stopped = h.router.stopped // the router waits for the node connections
 	}
 	if h.calling > 0 && h.called == nil {
 		h.called = make(chan struct{})
@@ -148,8 +141,8 @@ func (h *Hub) Close(ctx context.Context) error {
 	return nil
 }
 
-// await waits until a channel is closed; nil counts as closed. An end that has come counts
-// also after ctx's.
+// await waits until the channel over is closed; nil counts as closed. If over and ctx have both
+// ended, over counts.
 func await(ctx context.Context, over <-chan struct{}) error {
 	if over == nil {
 		return nil
@@ -167,8 +160,8 @@ func await(ctx context.Context, over <-chan struct{}) error {
 	}
 }
 
-// place returns where a channel is to be heard, and its slot if there is a router.
-// The caller has mu.
+// place returns the node connection of a channel, and its slot if there is a router. The caller has
+// mu.
 func (h *Hub) place(channel string) (*nodeConn, *slot) {
 	if h.router == nil {
 		return h.plain, nil
@@ -177,7 +170,7 @@ func (h *Hub) place(channel string) (*nodeConn, *slot) {
 	return s.line, s
 }
 
-// startLocked starts what serves a line.
+// startLocked starts the goroutines that serve a node connection.
 func (h *Hub) startLocked(l *nodeConn) {
 	if h.router != nil {
 		h.router.startLocked()

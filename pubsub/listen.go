@@ -93,7 +93,7 @@ func (h *Hub) Listen(channel string, l Listener) *Subscription {
 	return s
 }
 
-// done lets Close go on when the last listener that Listen itself calls was called.
+// done lets Close go on after the last call of a listener that Listen makes itself.
 func (h *Hub) done() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,10 +102,9 @@ func (h *Hub) done() {
 	}
 }
 
-// Confirmed reports whether Redis has confirmed the channel on the present
-// connection. It may have changed by the time the caller looks at it, and the
-// connection may have died without anybody having noticed yet. It is false
-// after Close.
+// Confirmed reports whether Redis has confirmed the channel on the present connection. It may have
+// changed by the time the caller looks at it, and the connection may be dead although the hub has not
+// noticed it yet. It is false after Close.
 func (s *Subscription) Confirmed() bool {
 	if s.closed.Load() {
 		return false
@@ -115,11 +114,10 @@ func (s *Subscription) Confirmed() bool {
 	return s.channel.confirmed()
 }
 
-// Close ends the listener's share in the channel. It does not wait: a call of
-// the listener that was under way, or just being begun, when Close was called
-// may still run after it has returned. That is at most one call; none follows
-// it. Waiting for it would make Close block on the listener, and deadlock when
-// the listener is the caller.
+// Close ends the listener's share in the channel. It does not wait: a call of the listener that was
+// under way, or just being begun, when Close was called may still run after it has returned. That is
+// at most one call; none follows it. If Close waited for it, it would block on the listener, and
+// deadlock when the listener is the caller.
 func (s *Subscription) Close() {
 	if s.closed.Swap(true) {
 		return

@@ -7,18 +7,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lookup is the question where a slot is.
+// lookup is a question to go-redis: which node serves a slot?
 type lookup struct {
 	slot    *slot
-	line    *nodeConn // where the slot was when the question came up
-	channel string    // some channel in it
+	line    *nodeConn // the slot's node connection when the question came up
+	channel string    // a channel in the slot
 
 	client *redis.Client // the answer
 }
 
-// due returns the waiting slots whose turn it is, and forgets those that nobody needs.
+// due returns the waiting slots that are due to be looked up, and forgets slots that no channel
+// needs.
 func (r *router) due(now time.Time) (due []*lookup) {
-	r.limbo.registry.pending = nil // nothing is sent for them there
+	r.limbo.registry.pending = nil // limbo is never started: it sends nothing
 	waiting, may := r.waiting[:0], !now.Before(r.lookup.retryAt)
 	for _, s := range r.waiting {
 		switch {
@@ -36,7 +37,7 @@ func (r *router) due(now time.Time) (due []*lookup) {
 	return due
 }
 
-// check asks for the slots that have a node already, and sets the next check.
+// check returns a lookup for each slot that has a node already, and sets the next check.
 func (r *router) check(now time.Time) (due []*lookup) {
 	for _, s := range r.slots {
 		if s.line != r.limbo && len(s.members) > 0 {
@@ -44,7 +45,7 @@ func (r *router) check(now time.Time) (due []*lookup) {
 		}
 	}
 	for addr, l := range r.nodes {
-		// The rest of what it knows is old.
+		// Its backoff and its answer about sharded pub/sub have expired, so it holds nothing of use.
 		if !l.running && now.After(l.loop.retryAt) && now.After(l.plainUntil) {
 			delete(r.nodes, addr)
 		}
@@ -55,8 +56,8 @@ func (r *router) check(now time.Time) (due []*lookup) {
 	return due
 }
 
-// locate answers the inquiries from go-redis' map, which costs no I/O once go-redis
-// has one. An error means that it has none, for any slot.
+// locate answers the lookups from go-redis' map, which costs no I/O once go-redis has one. An error
+// means that it has none, for any slot.
 func (r *router) locate(due []*lookup) error {
 	for _, q := range due {
 		var err error
@@ -67,7 +68,7 @@ func (r *router) locate(due []*lookup) error {
 	return nil
 }
 
-// unknown takes note that go-redis knows no node.
+// unknown notes that go-redis knows no node.
 func (r *router) unknown(due []*lookup, err error) {
 	for _, q := range due {
 		if q.slot.line == r.limbo && q.slot.cause == nil {
@@ -77,7 +78,7 @@ func (r *router) unknown(due []*lookup, err error) {
 	r.lookup.failed(time.Now(), r.lookup.ceiling(&r.hub.cfg))
 }
 
-// assign acts on the answers.
+// assign moves the slots to the nodes that the lookups have found.
 func (r *router) assign(due []*lookup) {
 	if r.hub.closed {
 		return
@@ -86,7 +87,7 @@ func (r *router) assign(due []*lookup) {
 	for _, q := range due {
 		s := q.slot
 		if s.line != q.line || len(s.members) == 0 {
-			continue // it has moved meanwhile, or nobody needs it
+			continue // the slot has moved meanwhile, or no channel needs it
 		}
 		to := r.node(q.client)
 		if now.Before(to.plainUntil) {
@@ -112,9 +113,8 @@ func (r *router) assign(due []*lookup) {
 	})
 }
 
-// mayMove reports whether a slot is to go to another line. go-redis may have asked a
-// node that is behind the times: a line that works is left only when two checks in a
-// row say so.
+// mayMove reports whether a slot is to go to another node connection. go-redis may have asked a node
+// that is behind the times: a connection that works is left only when two checks in a row say so.
 func (s *slot) mayMove(to *nodeConn) bool {
 	if s.line == s.router.limbo || !s.line.up || !s.line.sharded() || s.doubt == to.node {
 		return true

@@ -2,28 +2,28 @@ package pubsub
 
 import "time"
 
-// nodeConn is one connection and the channels that are heard on it. A hub has one; in a
-// cluster it has one for each node, and one more for nodes without sharded pub/sub.
+// nodeConn is one connection and the registry of the channels that are heard on it. A hub has one. In
+// a cluster it has one for each node, and a plain one for nodes without sharded pub/sub.
 type nodeConn struct {
 	hub  *Hub
-	node string // the address of the node that it goes to; empty if any will do
+	node string // the address of its node; empty if any node will do
 
-	// wake tells the manager that there may be something to do. Its one slot
-	// suffices: the manager looks at everything each time.
+	// wake tells the connection loop that there may be something to do. One slot suffices: the loop
+	// looks at everything each time.
 	wake chan struct{}
 
-	// loop belongs to the goroutine that runs it. It passes from one run to
-	// the next under Hub.mu, with running, so that the delay between attempts to
-	// connect is kept also when each attempt has a listener of its own.
+	// loop belongs to the goroutine that runs it. One run passes it to the next under Hub.mu, with
+	// running. So the delay between attempts to connect is kept also when each attempt has a listener
+	// of its own.
 	loop connLoop
 
 	// All guarded by Hub.mu.
-	source     Subscriber // opens the connection; of a node, a *redis.Client
+	source     Subscriber // opens the connection; for a node it is a *redis.Client
 	registry   registry
 	running    bool
 	stopped    chan struct{} // of the latest run, closed when it ends; nil before the first
 	up         bool          // whether there is a connection
-	carried    error         // why the slots that came here left another node; nil if none did
+	carried    error         // why the slots that moved here were lost before; nil if none did
 	plainUntil time.Time     // the node is taken for one without sharded pub/sub until then
 }
 
@@ -34,10 +34,10 @@ func newNodeConn(h *Hub, node string, source Subscriber) *nodeConn {
 	return l
 }
 
-// sharded reports whether the line subscribes with SSUBSCRIBE.
+// sharded reports whether the connection subscribes with SSUBSCRIBE.
 func (l *nodeConn) sharded() bool { return l.node != "" }
 
-// startLocked starts the manager unless it runs.
+// startLocked starts the connection loop unless it runs.
 func (l *nodeConn) startLocked() {
 	if l.running {
 		return
@@ -47,9 +47,9 @@ func (l *nodeConn) startLocked() {
 	go l.loop.run()
 }
 
-// retire ends the run of the manager if there is nothing left for it to do.
-// Deciding that and giving up the running flag is one step under mu; otherwise
-// a Listen in between would count on a manager that is about to end.
+// retire ends the run of the connection loop if it has nothing left to do. The decision and the end
+// of running are one step under mu. Otherwise a Listen in between would find running set, and count
+// on a loop that is about to end.
 func (l *nodeConn) retire() bool {
 	h := l.hub
 	h.mu.Lock()
@@ -80,17 +80,16 @@ func notify(wake chan struct{}) {
 	}
 }
 
-// work is what the manager has to do next.
+// work is what the connection loop has to do next.
 type work struct {
 	subscribe, unsubscribe []string
 	sweep                  time.Time // when a channel stops lingering; zero if none does
-	idle                   bool      // nobody needs the connection; the rest is empty
+	idle                   bool      // no channel needs the connection; the rest is empty
 }
 
-// next takes the work out of the registry, the channels only if collect is set.
-// When nobody needs the connection it resets the registry in the same step, so
-// that a Listen which comes now does not find a channel confirmed on a
-// connection that is about to be closed.
+// next takes the work out of the registry, the channels only if collect is set. When no channel needs
+// the connection, it resets the registry in the same step. Otherwise a Listen that comes now could
+// find a channel confirmed on a connection that is about to be closed.
 func (l *nodeConn) next(now time.Time, collect bool) (w work) {
 	h := l.hub
 	h.mu.Lock()
@@ -107,7 +106,7 @@ func (l *nodeConn) next(now time.Time, collect bool) (w work) {
 	return w
 }
 
-// takeCarried returns what there is to report of slots.
+// takeCarried returns why slots that moved here were lost, once.
 func (l *nodeConn) takeCarried() (err error) {
 	l.hub.mu.Lock()
 	defer l.hub.mu.Unlock()

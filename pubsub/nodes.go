@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// slot returns a slot for a channel that is about to become a member. All that
-// follows here is called with Hub.mu.
+// slot returns a slot for a channel that is about to become a member. The caller has Hub.mu, as for
+// all functions that follow in this file.
 func (r *router) slot(number int) *slot {
 	s := r.slots[number]
 	if s == nil {
@@ -27,8 +27,8 @@ func (r *router) list(s *slot) {
 	}
 }
 
-// vacate lets go of a slot without members. If it gave trouble, the router remembers
-// it for a while, lest a new listener each time get around the backoff.
+// vacate lets go of a slot without members. If the slot has failed before, the router remembers it
+// for a while: otherwise a new listener each time would get around the backoff.
 func (r *router) vacate(s *slot) {
 	s.line = r.limbo
 	switch {
@@ -40,7 +40,7 @@ func (r *router) vacate(s *slot) {
 	}
 }
 
-// node returns the line to the node that client is for.
+// node returns the node connection to client's node.
 func (r *router) node(client *redis.Client) *nodeConn {
 	addr := client.Options().Addr
 	l := r.nodes[addr]
@@ -54,7 +54,7 @@ func (r *router) node(client *redis.Client) *nodeConn {
 	return l
 }
 
-// channels counts those of all nodes, and those whose node is to be found.
+// channels counts the channels of all nodes, and the channels that are unassigned.
 func (r *router) channels() int {
 	n := len(r.limbo.registry.channels)
 	for _, l := range r.nodes {
@@ -63,8 +63,7 @@ func (r *router) channels() int {
 	return n
 }
 
-// troubleLocked has go-redis look again where the slots are, and the router soon
-// after it.
+// troubleLocked has go-redis look again where the slots are, and the router soon after it.
 func (r *router) troubleLocked() {
 	r.reload = true
 	if r.pause >= lastCheck { // else checks are frequent enough already
@@ -79,15 +78,15 @@ func (r *router) troubleLocked() {
 	}
 }
 
-// trouble is called by the manager of a line whose connection has failed.
+// trouble is called by a connection loop whose connection has failed.
 func (r *router) trouble() {
 	r.hub.mu.Lock()
 	r.troubleLocked()
 	r.hub.mu.Unlock()
 }
 
-// fallBack is called by the manager of a line to a node that has no sharded pub/sub:
-// SUBSCRIBE at any node hears what is published there.
+// fallBack moves the slots of a node to the plain connection. The node's connection loop calls it
+// when the node has no sharded pub/sub: SUBSCRIBE at any node hears what is published there.
 func (r *router) fallBack(l *nodeConn) {
 	h := r.hub
 	h.mu.Lock()

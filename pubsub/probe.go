@@ -9,20 +9,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// verdict is how long a node's answer holds. One that had no sharded pub/sub is asked
-// again then: it may have been upgraded, and whoever publishes there knows at once. One
+// verdict is how long a node's answer about sharded pub/sub holds. A node that had none is asked
+// again after that: it may have been upgraded, and clients that publish there notice at once. A node
 // that had it is asked again before the next connection.
 const verdict = time.Minute
 
-// probe asks the node what Redisson asks at its start, and what the scripts ask that
-// publish there. All of them have to come to the same answer, whatever it is: a node
-// that refuses the question, as one before Redis 7 does, or because of who asks, has
-// no sharded pub/sub. It returns errUnsharded then, or another error if there was no
-// answer to judge by.
+// probe asks the node what Redisson asks at its start, and what the scripts ask that publish there.
+// All of them have to get the same answer, whatever it is. A node that refuses the question has no
+// sharded pub/sub: it may be older than Redis 7, or refuse this user. Then probe returns
+// errUnsharded. It returns another error if there was no answer to judge by.
 func (l *nodeConn) probe() error {
 	h := l.hub
 	h.mu.Lock()
-	// By its exact type: the line of a node, and only such a line asks, has its source from
+	// The exact type is certain: only the connection of a node asks, and its source comes from
 	// MasterForKey, never from the user of the hub.
 	client := l.source.(*redis.Client)
 	h.mu.Unlock()
@@ -33,6 +32,8 @@ func ask(ctx context.Context, client *redis.Client) error {
 	return client.Do(ctx, "PUBSUB", "SHARDNUMSUB", "0").Err()
 }
 
+// judge tells the answers to probe's question apart: nil, errUnsharded, or err itself if it does not
+// answer the question.
 func judge(err error) error {
 	var refusal redis.Error
 	if !errors.As(err, &refusal) {

@@ -6,10 +6,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// read calls the listeners for what arrives, until the connection fails or is
-// closed. It reads without a timeout and leaves the watch over silence to the
-// manager: a timeout in the middle of a reply would leave go-redis at that
-// place, and it would take the rest of the reply for the next one.
+// read calls the listeners for what arrives, until the connection fails or is closed. It reads
+// without a timeout, and the connection loop watches for silence. A timeout in the middle of a reply
+// would leave go-redis at that place, and it would take the rest of the reply for the next one.
 func (c *conn) read() {
 	defer close(c.ended)
 	var calls []call // kept for its memory
@@ -33,7 +32,7 @@ func (c *conn) read() {
 	}
 }
 
-// refused deals with an error, and returns it if that is the end of the connection.
+// refused handles an error. It returns it if the connection has to end.
 func (c *conn) refused(err error) error {
 	switch {
 	case c.refusedPing(err):
@@ -45,9 +44,9 @@ func (c *conn) refused(err error) error {
 	}
 }
 
-// refusedPing reports whether err is the answer to a PING. A user may be
-// allowed to subscribe but not to PING, and a refusal is as good a sign of
-// life. It is told from a refused SUBSCRIBE by none being awaited.
+// refusedPing reports whether err is the answer to a PING. A user may be allowed to subscribe but not
+// to PING, and a refusal is as good a sign of life. It cannot be a refused SUBSCRIBE if no answer to
+// one is awaited.
 func (c *conn) refusedPing(err error) bool {
 	var refusal redis.Error
 	if !errors.As(err, &refusal) || c.pings.Load() <= 0 || c.awaited.Load() > 0 {
@@ -69,6 +68,9 @@ func (c *conn) published(msg *redis.Message, calls []call) []call {
 	return calls
 }
 
+// answered handles the answer to a SUBSCRIBE or UNSUBSCRIBE. In a cluster a sunsubscribe may also
+// come without a request: it ends a subscription and answers nothing. An error means that the answer
+// belongs to no command that was sent, so the connection has to end.
 func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
 	h, r := c.line.hub, &c.line.registry
 	subscribed := sub.Kind == "subscribe" || sub.Kind == "ssubscribe"
@@ -92,10 +94,10 @@ func (c *conn) answered(sub *redis.Subscription, calls []call) ([]call, error) {
 	return calls, nil
 }
 
-// unsubscribes reports whether a sunsubscribe is the answer to an SUNSUBSCRIBE of the
-// channel. Redis answers in order: if that is not what comes next, nobody has asked for
-// it, even if an SUNSUBSCRIBE of the channel is on its way behind others, whose answers
-// must not be taken for given. The caller has Hub.mu.
+// unsubscribes reports whether a sunsubscribe is the answer to an SUNSUBSCRIBE of the channel. Redis
+// answers in order. If that answer is not the next one due, the node has sent it without a request,
+// even if an SUNSUBSCRIBE of the channel is on its way behind other commands: their answers are still
+// to come. The caller has Hub.mu.
 func (c *conn) unsubscribes(channel string) bool {
 	if len(c.flight) == 0 {
 		return false
@@ -114,7 +116,7 @@ func (c *conn) landed() {
 	}
 }
 
-// deliver makes the calls and lets go of the listeners.
+// deliver makes the calls, and drops the references to the listeners.
 func deliver(calls []call, channel, payload string) {
 	for _, call := range calls {
 		call.to.deliver(Event{Kind: call.kind, Channel: channel, Payload: payload})

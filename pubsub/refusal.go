@@ -8,16 +8,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errUnsharded means that the node has no sharded pub/sub, or not for this user.
+// errUnsharded means that the node has no sharded pub/sub, or refuses it to this user.
 var errUnsharded = errors.New("pubsub: the node refuses sharded pub/sub")
 
-// errDropped means that a node has ended subscriptions in a slot, since it serves
-// the slot no longer.
+// errDropped means that a node has ended subscriptions in a slot, since it does not serve the slot
+// any more.
 var errDropped = errors.New("pubsub: the slot has left its node")
 
-// refusedSlot deals with an error in a cluster. Redis answers commands in order, so
-// it is for the first one in flight; that one's slot has to be tried again, here or
-// elsewhere. It returns an error if that is the end of the connection.
+// refusedSlot handles an error in a cluster. Redis answers commands in order, so the error is for the
+// first one in flight. That one's slot has to be tried again, here or at another node. refusedSlot
+// returns an error if the connection has to end.
 func (c *conn) refusedSlot(err error) error {
 	var refusal redis.Error
 	if !errors.As(err, &refusal) || c.reconnected(err) {
@@ -28,8 +28,8 @@ func (c *conn) refusedSlot(err error) error {
 	defer h.mu.Unlock()
 	number, moved := movedSlot(err)
 	if moved && (len(c.flight) == 0 || c.flight[0].slot != number) {
-		// For an SUNSUBSCRIBE that was thought to be answered already: the node
-		// had dropped the channel of its own accord at the same time.
+		// This is for an SUNSUBSCRIBE that seemed to be answered already: the node had dropped the
+		// channel by itself at the same time.
 		c.line.lost(number, err, true)
 		return nil
 	}
@@ -40,13 +40,13 @@ func (c *conn) refusedSlot(err error) error {
 		return errUnsharded
 	}
 	b := c.flight[0]
-	// A node that does not serve the slot has ended what subscriptions there were in it.
+	// A node that does not serve the slot has ended all subscriptions in it.
 	gone := moved || redis.HasErrorPrefix(err, "CLUSTERDOWN Hash slot")
 	if !b.subscribe && !gone {
-		return err // Redis has the channels still, which only a new connection ends
+		return err // Redis still has the channels; only a new connection ends that
 	}
 	c.flight = c.flight[1:]
-	c.line.lost(b.slot, err, gone) // first, so that it counts also if nobody listens any more
+	c.line.lost(b.slot, err, gone) // first, so that it counts also if no channel is wanted any more
 	c.line.registry.refused(b.channels, gone)
 	if c.awaited.Add(int32(-b.left)) == 0 {
 		c.line.notify()
@@ -54,8 +54,8 @@ func (c *conn) refusedSlot(err error) error {
 	return nil
 }
 
-// reconnected reports whether go-redis has replaced the connection because of err,
-// and subscribed on the new one to what it believes is wanted.
+// reconnected reports whether go-redis has replaced the connection because of err. On the new one it
+// has subscribed to the channels that it believes are wanted.
 func (c *conn) reconnected(err error) bool {
 	addr, moved := redis.IsMovedError(err)
 	return moved && strings.HasSuffix(addr, c.line.node) || redis.HasErrorPrefix(err, "READONLY")

@@ -8,34 +8,32 @@ import (
 	"time"
 )
 
-// maxLingering caps the channels kept subscribed without a listener, so that
-// churn over many names costs Redis and the hub a fixed amount of memory,
-// whatever Config.Linger is.
+// maxLingering caps the channels that stay subscribed without a listener. So churn over many names
+// costs Redis and the hub a fixed amount of memory, whatever Config.Linger is.
 const maxLingering = 1024
 
-// errUnasked means that Redis answered a command that was not sent on this
-// connection, as far as is known. go-redis has then reconnected by itself, and
-// messages may have been missed.
+// errUnasked means that Redis answered a command that was not sent on this connection, as far as is
+// known. go-redis has then reconnected by itself, and messages may have been missed.
 var errUnasked = errors.New("pubsub: reply to a command that was not sent")
 
-// registry is the set of channels of a line: what is wanted, what was sent, what was
+// registry is the set of channels of a node connection: what is wanted, what was sent, what was
 // answered. It does no I/O. Hub.mu guards all of it.
 type registry struct {
 	line      *nodeConn
 	channels  map[string]*channel // every channel that is wanted, or sent, or awaited
 	listened  int                 // how many of them have a listener
-	lingering list.List           // of *channel without a listener but wanted, the first to expire in front
-	pending   []*channel          // those for which wanted and sent may differ, each once
-	born      uint64              // channels so far
+	lingering list.List           // of *channel that are wanted without a listener; front: expires first
+	pending   []*channel          // channels for which wanted and sent may differ, each once
+	born      uint64              // how many channels there have been
 	linger    time.Duration
 }
 
-// channel is guarded by Hub.mu, except for what does not change: its name and line.
+// channel is guarded by Hub.mu, except its name and line, which do not change.
 type channel struct {
 	name      string
 	line      *nodeConn       // does not change either
-	born      uint64          // orders the channels by age, so that they are subscribed in the order of Listen
-	slot      *slot           // in a cluster, while the channel belongs to line as long as its slot does
+	born      uint64          // orders the channels by age: they are subscribed in the order of Listen
+	slot      *slot           // in a cluster, while the slot is at line too
 	place     int             // in slot.members
 	listeners []*Subscription // in no order
 	linger    *list.Element   // in registry.lingering, or nil
@@ -55,8 +53,8 @@ type call struct {
 	kind Kind
 }
 
-// add makes s a listener of the named channel and reports whether the channel
-// is confirmed; s then counts as told so.
+// add makes s a listener of the named channel. It reports whether the channel is confirmed; s then
+// counts as told so.
 func (r *registry) add(s *Subscription, name string) (confirmed bool) {
 	ch := r.channel(name)
 	if len(ch.listeners) == 0 {
@@ -91,8 +89,8 @@ func (r *registry) forget(ch *channel) {
 	}
 }
 
-// discard lets go of a channel that is neither wanted nor awaited. If Redis has it all the
-// same, since it was to be subscribed anew, it is unsubscribed first.
+// discard drops a channel that is neither wanted nor awaited. Redis may have it all the same, if it
+// was to be subscribed anew; then it is unsubscribed first.
 func (r *registry) discard(ch *channel) {
 	if ch.there {
 		ch.sent = true
@@ -102,7 +100,7 @@ func (r *registry) discard(ch *channel) {
 	r.forget(ch)
 }
 
-// remove takes s from its channel and reports whether the manager should look.
+// remove takes s from its channel. It reports whether the connection loop should look.
 func (r *registry) remove(s *Subscription, now time.Time) (work bool) {
 	ch := s.channel
 	last := len(ch.listeners) - 1
@@ -149,10 +147,9 @@ func (r *registry) expire(ch *channel) {
 	r.queue(ch)
 }
 
-// sweep expires the channels that have lingered long enough and returns when it
-// should be called again, or the zero time. That is a while after the next one
-// will have, so that there are at most eight sweeps, and commands, in the time
-// of one Linger, however many channels come and go.
+// sweep expires the channels that have lingered long enough. It returns when it should be called
+// again, or the zero time. That is a while after the next channel expires. So there are at most eight
+// sweeps, and commands, in the time of one Linger, however many channels come and go.
 func (r *registry) sweep(now time.Time) (next time.Time) {
 	for e := r.lingering.Front(); e != nil; e = r.lingering.Front() {
 		ch := e.Value.(*channel)
@@ -167,15 +164,14 @@ func (r *registry) sweep(now time.Time) (next time.Time) {
 // idle reports whether no channel is wanted.
 func (r *registry) idle() bool { return r.listened == 0 && r.lingering.Len() == 0 }
 
-// collect returns the channels for which a command must be sent. They count as
-// sent and awaited from here on, since the reader may see an answer before the
-// writer's call has returned. The caller has seen to it that no channel is
-// awaited from before.
+// collect returns the channels for which a command must be sent. They count as sent and awaited from
+// here on, since the reader may see an answer before the writer's call has returned. The caller has
+// made sure that no channel is awaited from before.
 func (r *registry) collect() (subscribe, unsubscribe []string) {
 	for _, ch := range r.pending {
 		ch.queued = false
 		if ch.wanted() == ch.sent {
-			continue // wanted, unwanted and wanted again since it was queued
+			continue // the channel was wanted, unwanted and wanted again since it was queued
 		}
 		ch.sent, ch.awaited = !ch.sent, true
 		if ch.sent {
@@ -188,8 +184,8 @@ func (r *registry) collect() (subscribe, unsubscribe []string) {
 	return subscribe, unsubscribe
 }
 
-// answered takes note of one answer to a SUBSCRIBE (or an UNSUBSCRIBE) and
-// appends to calls whom to tell.
+// answered notes one answer to a SUBSCRIBE (or an UNSUBSCRIBE) and appends to calls what to tell the
+// listeners.
 func (r *registry) answered(name string, subscribed bool, calls []call) ([]call, error) {
 	ch := r.channels[name]
 	if ch == nil || !ch.awaited || subscribed != ch.sent {
@@ -214,8 +210,8 @@ func (r *registry) answered(name string, subscribed bool, calls []call) ([]call,
 	return calls, nil
 }
 
-// published appends to calls whom to tell of a message. A listener that was not
-// told Subscribed yet is left out: it will look for itself when it is.
+// published appends to calls what to tell the listeners of a message. It leaves out a listener that
+// was not told Subscribed yet: that one will look for itself when it is told.
 func (r *registry) published(name string, calls []call) []call {
 	ch := r.channels[name]
 	if ch == nil {
@@ -229,8 +225,8 @@ func (r *registry) published(name string, calls []call) []call {
 	return calls
 }
 
-// reset forgets everything about the connection, which has ended, and the
-// channels that nobody listens to. The others are pending again, in their order.
+// reset forgets everything about the connection, which has ended, and the channels without listeners.
+// The others are pending again, in their order.
 func (r *registry) reset() {
 	r.lingering.Init()
 	r.pending = nil

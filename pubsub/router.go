@@ -7,13 +7,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The router compares where the slots are with where go-redis believes them to be,
-// soon after something went wrong and then less and less often.
+// The router compares the places of the slots with go-redis' map, soon after something went wrong and
+// then less and less often.
 const (
 	firstCheck = 50 * time.Millisecond
 	lastCheck  = 10 * time.Second
 
-	// lastReload is the longest pause after which go-redis is asked to renew its map.
+	// lastReload is the longest pause between two checks after which go-redis is asked to renew its
+	// map.
 	lastReload = time.Second
 )
 
@@ -24,13 +25,13 @@ type cluster interface {
 	ReloadState(ctx context.Context)
 }
 
-// asCluster returns rdb if it is a client of a Redis Cluster, else nil. It goes by what rdb
-// can do, not by its type: there may be something around the client.
+// asCluster returns rdb if it is a client of a Redis Cluster, else nil. It goes by rdb's methods, not
+// by its type: rdb may be a wrapper of the client.
 func asCluster(rdb Subscriber) cluster {
 	client, ok := rdb.(interface{ Options() *redis.ClusterOptions })
 	if ok && client.Options().ClusterSlots != nil {
-		// Servers that the caller has put together, a Sentinel group for one: they are
-		// no cluster to themselves, nor to Redisson.
+		// The caller has put these servers together, a Sentinel group for one. Neither they nor
+		// Redisson regard them as a cluster.
 		return nil
 	}
 	c, _ := rdb.(cluster)
@@ -44,18 +45,18 @@ type router struct {
 	wake    chan struct{}
 
 	// All guarded by Hub.mu.
-	slots   map[int]*slot        // those with channels, and those whose backoff is remembered
-	waiting []*slot              // those whose node is to be found
+	slots   map[int]*slot        // slots with channels, and slots whose backoff is remembered
+	waiting []*slot              // slots whose node is to be found
 	nodes   map[string]*nodeConn // by address
-	limbo   *nodeConn            // has the channels of the waiting slots; it is never started
+	limbo   *nodeConn            // has the unassigned channels, of the waiting slots; it is never started
 	running bool
 	stopped chan struct{} // of the latest run, closed when it ends; nil before the first
 
 	lookup  backoff       // between attempts to ask go-redis for a node
 	reload  bool          // whether go-redis' map is to be renewed
-	checkAt time.Time     // when the slots are compared with it next
+	checkAt time.Time     // when the slots are compared with the map next
 	pause   time.Duration // between the last two checks
-	wakesAt time.Time     // when the router will look next, if it is not told to before
+	wakesAt time.Time     // when the router will look next, unless it is woken before
 }
 
 func newRouter(h *Hub, c cluster) *router {
@@ -81,8 +82,8 @@ func (r *router) startLocked() {
 	go r.run()
 }
 
-// run serves the waiting slots until the hub is closed or no line runs any more. It
-// ends after all lines have.
+// run serves the waiting slots until the hub is closed or no connection loop runs any more. It ends
+// after all connection loops have ended.
 func (r *router) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -97,7 +98,7 @@ func (r *router) run() {
 	}
 }
 
-// await waits for the lines of a closed hub, which starts none any more.
+// await waits for the connection loops of a closed hub, which starts no new ones.
 func (r *router) await() {
 	r.hub.mu.Lock()
 	running := r.lines()
@@ -107,7 +108,8 @@ func (r *router) await() {
 	}
 }
 
-// lines returns when those lines that run will have stopped. The caller has Hub.mu.
+// lines returns, for each connection loop that runs, the channel that is closed when it ends. The
+// caller has Hub.mu.
 func (r *router) lines() (stopped []<-chan struct{}) {
 	if l := r.hub.plain; l.running {
 		stopped = append(stopped, l.stopped)
@@ -120,7 +122,7 @@ func (r *router) lines() (stopped []<-chan struct{}) {
 	return stopped
 }
 
-// retire is line.retire for the router.
+// retire ends the run of the router, as nodeConn.retire ends a connection loop's.
 func (r *router) retire() bool {
 	h := r.hub
 	h.mu.Lock()
@@ -136,7 +138,7 @@ func (r *router) retire() bool {
 	return true
 }
 
-// round does what is due and returns when something will be.
+// round does what is due, and returns when it should be called again.
 func (r *router) round() (next time.Time) {
 	h, now := r.hub, time.Now()
 	h.mu.Lock()
@@ -180,9 +182,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// tick is the least time between two rounds that no listener calls for: slots that
-// are due soon after each other go together. The more of them wait, the longer it is,
-// so that a round costs the same share of time.
+// tick is the least time between two rounds that no listener calls for: slots that are due soon after
+// each other go together. It grows with the number of slots that wait, so that rounds take the same
+// share of time.
 func (r *router) tick() time.Duration {
 	return max(r.hub.cfg.MinBackoff/4, time.Duration(len(r.waiting))*perSlot/32)
 }

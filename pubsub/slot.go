@@ -4,9 +4,8 @@ import "strings"
 
 const slotCount = 16384
 
-// slotOf returns the hash slot of a channel or key: CRC16 (XMODEM) of the hash tag,
-// which is what stands between the first brace and the next closing one, or else of
-// all of it.
+// slotOf returns the hash slot of a channel or key: CRC16 (XMODEM) of the hash tag, which is the text
+// between the first brace and the next closing one, or of the whole name if there is no tag.
 func slotOf(name string) int {
 	if _, rest, found := strings.Cut(name, "{"); found {
 		if tag, _, found := strings.Cut(rest, "}"); found && tag != "" {

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// perSlot bounds the rate of attempts when many slots wait to be subscribed anew: one
-// for each perSlot/2 on average.
+// perSlot bounds the rate of attempts when many slots wait to be subscribed anew: on average one
+// attempt each perSlot/2.
 const perSlot = 2 * time.Millisecond
 
-// slot is a hash slot with channels in it. All of it is guarded by Hub.mu.
+// slot is a hash slot with channels in it. Hub.mu guards all of it.
 type slot struct {
 	router    *router
 	number    int
-	line      *nodeConn  // where its channels are; the router's limbo while no node is known
-	members   []*channel // all channels of the slot in that line's registry, in no order
+	line      *nodeConn  // of its channels; the router's limbo while no node is known
+	members   []*channel // all channels of the slot in the registry of line, in no order
 	waiting   bool       // whether the slot is in router.waiting
-	confirmed time.Time  // since when the line's node serves it; zero while that is not known
+	confirmed time.Time  // since when the node of line serves it; zero while that is not known
 	cause     error      // why it was lost last; nil if that was reported, or there is nothing to report
-	doubt     string     // the node that had it by the last check, if that was another one
+	doubt     string     // the node that the last check found, if it was another one
 
 	backoff // between attempts to subscribe
 }
 
-// join makes a channel a member. Its line must be the slot's.
+// join makes a channel a member. Channel and slot must be at the same node connection.
 func (s *slot) join(ch *channel) {
 	if ch.slot == nil {
 		ch.slot, ch.place = s, len(s.members)
@@ -31,6 +31,7 @@ func (s *slot) join(ch *channel) {
 	}
 }
 
+// leave takes a channel out of the members. With the last one the slot is vacated.
 func (s *slot) leave(ch *channel) {
 	last := len(s.members) - 1
 	s.members[ch.place] = s.members[last]
@@ -43,7 +44,7 @@ func (s *slot) leave(ch *channel) {
 	}
 }
 
-// moveTo takes the listeners of a slot to another line. Those who were told
+// moveTo takes the listeners of a slot to another node connection. Listeners that were told
 // Subscribed will be told Resubscribed there.
 func (s *slot) moveTo(to *nodeConn) {
 	from, members := s.line, s.members
@@ -62,12 +63,12 @@ func (s *slot) moveTo(to *nodeConn) {
 		s.router.list(s)
 	}
 	if from != s.router.limbo {
-		from.notify() // it may have something to unsubscribe, or nothing to do any more
+		from.notify() // it may have to unsubscribe, or to end
 	}
 }
 
-// lost takes a slot away from the line, for the router to look for it. gone means
-// that the node has ended all subscriptions in it, or knows of none.
+// lost takes a slot away from the node connection, for the router to look for it. gone means that the
+// node has ended all subscriptions in it, or knows of none.
 func (l *nodeConn) lost(number int, err error, gone bool) {
 	r := l.hub.router
 	s := r.slots[number]
@@ -87,15 +88,15 @@ func (l *nodeConn) lost(number int, err error, gone bool) {
 	r.troubleLocked()
 }
 
-// dropped takes note that the node has ended a subscription of its own accord, which
-// it does with all those in a slot when it serves the slot no longer.
+// dropped notes that the node has ended a subscription by itself. It ends all subscriptions in a slot
+// when it does not serve the slot any more.
 func (l *nodeConn) dropped(name string) {
 	ch := l.registry.channels[name]
 	if ch != nil {
 		ch.there = false
 	}
 	if ch == nil || !ch.confirmed() {
-		return // it went with the first one of its slot
+		return // the slot was lost with its first channel
 	}
 	ch.sent = false
 	if !ch.wanted() {
@@ -105,7 +106,7 @@ func (l *nodeConn) dropped(name string) {
 	l.lost(slotOf(name), errDropped, true)
 }
 
-// serves takes note of a confirmation.
+// serves notes that Redis has confirmed a channel of the slot.
 func (s *slot) serves(now time.Time) {
 	if s.confirmed.IsZero() {
 		s.confirmed = now
@@ -115,7 +116,7 @@ func (s *slot) serves(now time.Time) {
 	}
 }
 
-// failed takes note of a refusal, or of the loss of the slot.
+// failed notes a refusal, or the loss of the slot.
 func (s *slot) failed(err error) {
 	now, cfg := time.Now(), &s.router.hub.cfg
 	if s.cause == nil {
@@ -127,8 +128,8 @@ func (s *slot) failed(err error) {
 	s.backoff.failed(now, max(s.ceiling(cfg), time.Duration(len(s.router.waiting))*perSlot))
 }
 
-// evict takes the listeners out of a channel. What is left of it goes when Redis has
-// answered what was sent for it.
+// evict takes the listeners out of a channel. The channel itself goes when Redis has answered the
+// commands that were sent for it.
 func (r *registry) evict(ch *channel) []*Subscription {
 	listeners := ch.listeners
 	ch.listeners = nil
@@ -145,7 +146,7 @@ func (r *registry) evict(ch *channel) []*Subscription {
 	return listeners
 }
 
-// admit makes a channel with listeners from another line.
+// admit makes a channel for listeners from another node connection.
 func (r *registry) admit(name string, listeners []*Subscription) *channel {
 	ch := r.channel(name)
 	ch.listeners = listeners
@@ -154,8 +155,8 @@ func (r *registry) admit(name string, listeners []*Subscription) *channel {
 	}
 	r.listened++
 	if ch.confirmed() {
-		// A remainder that was not unsubscribed yet: Redis answers to a second
-		// SSUBSCRIBE as to the first, and so the listeners are told.
+		// The channel is left from before and not unsubscribed yet. Redis answers a second SSUBSCRIBE
+		// as the first one, and so the listeners are told.
 		ch.sent = false
 	}
 	if !ch.sent {
@@ -164,8 +165,8 @@ func (r *registry) admit(name string, listeners []*Subscription) *channel {
 	return ch
 }
 
-// refused takes note that Redis has refused a command, so that none of its channels
-// is subscribed by it. gone says that it has none of them from before either.
+// refused notes that Redis has refused a command: none of its channels is subscribed by it. gone
+// means that Redis has none of them from before either.
 func (r *registry) refused(names []string, gone bool) {
 	for _, name := range names {
 		ch := r.channels[name]

@@ -19,10 +19,11 @@ func (n *fakeNode) answerOnce() {
 	}
 }
 
-// A slot leaves the node while an SUNSUBSCRIBE for it is on its way, behind the SSUBSCRIBE
-// of another slot. The sunsubscribe that comes of it answers neither. If it were counted
-// the refusal of the SSUBSCRIBE, which comes next, would be taken for that of the
-// SUNSUBSCRIBE, and the connection be replaced for it under all who listen.
+// A slot leaves the node while an SUNSUBSCRIBE for it is on its way, behind the SSUBSCRIBE of another
+// slot. The sunsubscribe that comes of it answers neither. If the hub counted it as an answer:
+//
+//  1. The refusal of the SSUBSCRIBE comes next. It would be taken for the SUNSUBSCRIBE's.
+//  2. For that the hub would replace the connection, under all its listeners.
 func TestUnaskedSunsubscribeBehindAnotherCommand(t *testing.T) {
 	inCluster(t, pubsub.Config{Linger: -1}, func(c *fakeCluster) {
 		n := c.nodes[0]
@@ -66,9 +67,9 @@ func TestUnaskedSunsubscribeBehindAnotherCommand(t *testing.T) {
 	})
 }
 
-// The node ends the subscriptions of a slot in an order of its own, while an SUNSUBSCRIBE
-// for all of them is on its way. Whether they pass for answers or not, the channels
-// of other slots work afterwards, and those of this one do elsewhere.
+// The node ends the subscriptions of a slot in an order of its own, while an SUNSUBSCRIBE for all of
+// them is on its way. They may pass for answers or not. In either case the channels of other slots
+// work afterwards, and the channels of this one work at another node.
 func TestUnaskedSunsubscribesBeforeTheirOwnCommand(t *testing.T) {
 	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a", "c"}} {
 		inCluster(t, pubsub.Config{Linger: -1}, func(c *fakeCluster) {

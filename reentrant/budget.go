@@ -7,38 +7,38 @@ import (
 )
 
 const (
-	// maxHandOffs is how often in a row a lock is handed over inside this Client while
-	// waiters of other clients are registered; then it goes out to them.
+	// maxHandOffs is how often in a row this Client hands a lock over inside while waiters of other
+	// Clients are registered. After that the lock goes out to them.
 	maxHandOffs = 16
 
-	// maxHandOffsBesideRedisson is the same while waiters of Redisson are there: two turns
-	// of ours to one of theirs, or two.
+	// maxHandOffsBesideRedisson is the same while Redisson's waiters wait: two turns of this Client,
+	// then one or two of Redisson's.
 	maxHandOffsBesideRedisson = 1
 
-	// maxShortHandOffs and shortTurnsFor are the bounds instead where they leave more: turns
-	// may be so short that sixteen of them are little beside the way to another process.
+	// maxShortHandOffs and shortHandOffsFor are the bounds instead where they allow more. Turns may
+	// be so short that sixteen of them take little time beside the way to another process.
 	maxShortHandOffs = 256
 	shortHandOffsFor = 2 * time.Millisecond
 
-	// aloneFor is how long after Redis has said so nobody else is taken to wait. A
-	// waiter that registers meanwhile waits so much longer.
+	// aloneFor is how long the Client relies on Redis' answer that no other client waits. A waiter
+	// that registers meanwhile waits that much longer.
 	aloneFor = 10 * time.Millisecond
 )
 
 // budget counts the hand-offs inside this Client, and bounds them while others wait.
 type budget struct {
-	used       int       // since the lock came to this Client, or Redis said that nobody else waits
+	used       int       // hand-offs since the lock came here, or Redis said that no other client waits
 	since      time.Time // when that was
-	others     bool      // the last word of Redis: somebody else waits
-	limit      int       // how many hand-offs then; 0: maxTurns
-	aloneUntil time.Time // until then nobody else is taken to wait
+	others     bool      // by Redis' last answer another client waits
+	limit      int       // how many hand-offs are allowed then; 0: maxHandOffs
+	aloneUntil time.Time // until then the Client assumes that no other client waits
 }
 
 // reset begins to count anew: the lock has come to this Client, or left it.
 func (b *budget) reset(now time.Time) { b.used, b.since, b.aloneUntil = 0, now, time.Time{} }
 
-// learn notes what Redis said of those who wait elsewhere. Where it cannot count the
-// clients of Redisson that do, there may be some.
+// learn notes what Redis said of the clients that wait elsewhere. If Redis cannot count Redisson's
+// waiters, there may be some.
 func (b *budget) learn(g lua.Granted, now time.Time) {
 	b.others = g.Others > 0 || g.RedissonWaiters != 0
 	switch {
@@ -53,7 +53,8 @@ func (b *budget) learn(g lua.Granted, now time.Time) {
 	b.aloneUntil = time.Time{}
 }
 
-// exhausted reports whether there were as many hand-offs as others are to bear.
+// exhausted reports whether this Client has handed the lock over as often as waiters elsewhere must
+// accept.
 func (b *budget) exhausted(now time.Time) bool {
 	switch {
 	case b.limit == maxHandOffsBesideRedisson:
@@ -64,10 +65,10 @@ func (b *budget) exhausted(now time.Time) bool {
 	return b.used >= maxShortHandOffs || now.Sub(b.since) >= shortHandOffsFor
 }
 
-// mustYield reports whether the lock is to go out to the others.
+// mustYield reports whether the lock must go out to waiters elsewhere.
 func (b *budget) mustYield(now time.Time) bool { return b.others && b.exhausted(now) }
 
-// mayHandOff reports whether there may be one more hand-off without asking Redis who waits.
+// mayHandOff reports whether one more hand-off is allowed without asking Redis for waiters elsewhere.
 func (b *budget) mayHandOff(now time.Time) bool {
 	if now.Before(b.aloneUntil) {
 		b.used, b.since = 0, now

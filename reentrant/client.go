@@ -14,14 +14,12 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// Client makes locks on one Redis: a server, a Sentinel group or a Cluster. It is
-// one participant: its owners are told apart from those of every other Client, in
-// this process too. Make one for each Redis and share it; it is safe for use by
-// many goroutines.
+// Client makes locks on one Redis: a server, a Sentinel group or a Cluster. It is one participant:
+// its owners differ from the owners of every other Client, in this process too. Make one for each
+// Redis and share it; it is safe for use by many goroutines.
 //
-// It has one goroutine that renews all its locks, started with the first one, and
-// one or two for the subscription while somebody waits; in a Cluster two for each node
-// and one more.
+// It has one goroutine that renews all its locks, started with the first one, and one or two for the
+// subscription while a call waits; in a Cluster two for each node and one more.
 type Client struct {
 	observer
 	counters counters
@@ -42,7 +40,7 @@ type Client struct {
 	held   atomic.Int64  // ownerships: live, or being released
 	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
 
-	freeing   atomic.Int64 // ownerships that are being released: those of held that are not live
+	freeing   atomic.Int64 // ownerships that are being released: in held, and not live
 	finishing atomic.Int32 // calls of Close that wait for less
 
 	nameRecord *nameRecord // nil without a name
@@ -56,10 +54,9 @@ type Client struct {
 
 	closing   chan struct{} // closed when Close begins: nothing new is granted
 	closeOnce sync.Once     // closes closing
-	closed    atomic.Bool   // the drain is over: no command is begun any more
+	closed    atomic.Bool   // the drain is over: no more commands begin
 
-	// ctx is for clean-up that belongs to no call; stop ends it, after closed was
-	// set.
+	// ctx is for clean-up that belongs to no call. stop ends it, after closed was set.
 	ctx  context.Context
 	stop context.CancelFunc
 
@@ -67,26 +64,27 @@ type Client struct {
 	less chan struct{} // capacity 1: work has fallen, and some Close is finishing
 
 	mu     sync.Mutex
-	states map[string]*lockState // guarded by mu; a queue lives while somebody uses it
+	states map[string]*lockState // guarded by mu; a lock state lives while it has users
 	lost   losses                // guarded by mu
-	oldest []*lostHold           // guarded by mu; those that forgetOldest is to forget, which runs while there are any
+	oldest []*lostHold           // guarded by mu; what forgetOldest, which then runs, is to forget
 
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
-	lateUntil atomic.Pointer[time.Time] // renewals of ownerships that have ended may run until then; nil: never
+	// Renewals of ownerships that have ended may run until then; nil: never.
+	lateUntil atomic.Pointer[time.Time]
 }
 
-// New makes a Client on rdb, which stays the caller's: it is never closed and its
-// options are never changed. No command is sent; see [Client.Check].
+// New makes a Client on rdb, which stays the caller's: it is never closed and its options are never
+// changed. No command is sent; see [Client.Check].
 //
-// New has to see what Redis rdb is of: rdb is a *redis.Client, of a server or a Sentinel
-// group, a *redis.ClusterClient, a type that embeds one of them, or a type with a method
-// Unwrap() redis.UniversalClient that returns such a client. Commands go through rdb itself,
-// in a Cluster some to its nodes directly. A type around them may not send a command twice.
+// New has to see what kind of Redis rdb is for. rdb is a *redis.Client, of a server or a Sentinel
+// group, a *redis.ClusterClient, a type that embeds one of them, or a type with a method Unwrap()
+// redis.UniversalClient that returns such a client. Commands go through rdb itself, in a Cluster some
+// go to its nodes directly. A type around such a client may not send a command twice.
 //
-// The error is [ErrInvalidOption] for an invalid option, and for an rdb that is nil, has
-// nothing inside, hides what is inside (as struct{ redis.UniversalClient } does), or is a
-// *redis.Ring, which has no one place for a subscription, or a *redis.AutoPipeliner. It says
+// The error is [ErrInvalidOption] for an invalid option. It is also [ErrInvalidOption] for an rdb
+// that is nil, has nothing inside, hides what is inside (as struct{ redis.UniversalClient } does), or
+// is a *redis.Ring, which has no one place for a subscription, or a *redis.AutoPipeliner. It says
 // what to pass. For an invalid lease it is [ErrInvalidLease].
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	target, err := targetOf(rdb)
@@ -131,11 +129,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// route chooses the ways that commands go: those about single locks by the courier, which
+// route chooses the ways that commands go. Commands about single locks go by the courier, which
 // combines them where rdb is of one server, and renewals by the renewer.
 func (c *Client) route() {
 	c.reach = reachOf(c.target)
-	client, _ := c.rdb.(*redis.Client) // and no wrapper, which would be passed by
+	client, _ := c.rdb.(*redis.Client) // not a wrapper: its own Process would be passed by
 	var pool lua.Processor = c.rdb
 	if c.cluster != nil {
 		c.reload = &reloader{rdb: c.rdb, cluster: c.cluster}
@@ -177,7 +175,8 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	return l
 }
 
-// useState returns the state of a lock, for a user that must call lockState.dropUser.
+// useState returns the state of a lock and makes the caller its user. The caller must call
+// lockState.dropUser when it is done.
 func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +192,7 @@ func (c *Client) useState(l *Lock) *lockState {
 	return s
 }
 
-// findState is useState, but returns nil if nobody uses the lock.
+// findState is useState for a lock state that is in use already; nil if there is none.
 func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,10 +203,16 @@ func (c *Client) findState(l *Lock) *lockState {
 	return s
 }
 
-// dropState removes a lock state without users, unless a caller has begun to use it since. If one of
-// its commands is still unanswered, that command may run after the same owner has taken the lock
-// again through a new lock state. So for the next 10 minutes every new lock state of this Client starts
-// by setting an epoch, which voids it. Without users nobody has the turn.
+// dropState removes a lock state that has no users, unless a call has become a user since. If a
+// command is still unanswered, this can happen:
+//
+//  1. The command is a release, which Redis has not run yet.
+//  2. The same owner takes the lock again, through a new lock state.
+//  3. Redis runs the release, which frees the new hold.
+//
+// So for the next 10 minutes every new lock state of this Client, whatever its name, begins by
+// setting an epoch, which voids the command. That costs little. dropState may read the sequencer without
+// the turn: only users have it, and there are none.
 func (c *Client) dropState(s *lockState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

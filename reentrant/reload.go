@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// Between two reloads of a cluster's map while commands fail, doubling from the first
-	// to the last. The map does not change before the nodes have elected a new master,
+	// These are the pauses between two reloads of a cluster's map while commands fail, doubling from
+	// the first to the last. The map does not change before the nodes have elected a new master,
 	// which takes seconds, and each reload is a command to one node.
 	firstReload = 100 * time.Millisecond
 	lastReload  = time.Second
 
-	// calmReload is how long nothing may have failed for the pauses to begin anew.
+	// calmReload is the time without a failure after which the pauses begin anew.
 	calmReload = 10 * time.Second
 )
 
-// reloader sends commands to a Cluster, and has go-redis ask the nodes anew where the
-// slots are when a command failed for what may be the reason that the slot is elsewhere.
+// reloader sends commands to a Cluster. When a command fails and the slot may be elsewhere, it has
+// go-redis ask the nodes anew where the slots are.
 //
-// go-redis does so itself after MOVED, ASK and READONLY, for a command to the
-// Cluster. When a node cannot be reached it tries another one, but only for
-// commands that it may send again, and ours are not to be. They would go to a master that has
-// crashed until the map is ClusterStateReloadInterval old, 60 s by default, long after its
-// replica took over.
+// go-redis does so itself after MOVED, ASK and READONLY, for a command to the Cluster. When it cannot
+// reach a node, it tries another one, but only for commands that it may send again, and ours it may
+// not. Without the reloader our commands would go to a master that has crashed until the map is
+// ClusterStateReloadInterval old, 60 s by default, long after its replica took over.
 type reloader struct {
 	rdb     lua.Processor
 	cluster interface {
@@ -49,9 +48,9 @@ func (r *reloader) Process(ctx context.Context, cmd redis.Cmder) error {
 	return err
 }
 
-// learn takes note of how a command ended. Whoever is still waiting for an answer sends
-// the next one, so a reload that does not come now comes with it. A nil reloader, that of a
-// Client of no Cluster, learns nothing.
+// learn notes how a command ended. A reload may be too early after the last one; then none comes now.
+// A caller that still waits for an answer sends another command, and the reload comes with that one.
+// A nil reloader, which a Client without a Cluster has, learns nothing.
 func (r *reloader) learn(ctx context.Context, err error) {
 	if r == nil || !mayBeElsewhere(err) {
 		return
@@ -76,9 +75,8 @@ func (r *reloader) due(now time.Time) bool {
 	return true
 }
 
-// mayBeElsewhere reports whether a command may have failed because go-redis sent it to the
-// wrong node: there was no answer, or one that says that this node does not serve
-// the slot, or not now.
+// mayBeElsewhere reports whether a command may have failed because go-redis sent it to the wrong
+// node: there was no answer, or one that says that this node does not serve the slot, or not now.
 func mayBeElsewhere(err error) bool {
 	if err == nil {
 		return false

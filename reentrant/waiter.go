@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// waiter is one call in the queue.
+// waiter is one call in the wait queue.
 type waiter struct {
 	request
 	answers int // lockState.answers at the beginning
 
-	notified chan struct{} // capacity 1: look at your state
+	notified chan struct{} // capacity 1: the call is to look at its state
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads
 
 	// All guarded by lockState.mu.
-	state          waiterState
-	hold           *ownership // when granted
-	refusal        error      // when refused
-	failing        time.Time  // since when Redis has failed those who led before it, and answered none; zero: not known
-	unknownOutcome bool       // a command that would make it the holder was sent and not answered
-	handedBy       *ownership // who has handed the lock over to it
+	state   waiterState
+	hold    *ownership // when granted
+	refusal error      // the call's error, in the state refused
+	// Since when it has waited in an outage that ended the wait of an earlier head; zero: not known.
+	failing        time.Time
+	unknownOutcome bool       // a command that would make it the holder has an unknown outcome
+	handedBy       *ownership // the ownership that handed the lock over to it
 	prev, next     *waiter    // in the queue
 
-	handOffTold bool // its hand-over was told; for its call only
+	handOffTold bool // the event of its hand-off was told; only its call uses this
 }
 
-// newWaiter reuses the waiters of hand-offs. Those of one Client only: a channel made
-// in one bubble of testing/synctest must not turn up in another.
+// newWaiter makes a waiter, or reuses one of a hand-off. Each Client reuses its own only: a channel
+// made in one bubble of testing/synctest must not turn up in another.
 func (c *Client) newWaiter() *waiter {
 	if w, spare := c.spare.Get().(*waiter); spare {
 		return w
@@ -35,8 +36,8 @@ func (c *Client) newWaiter() *waiter {
 	return &waiter{notified: make(chan struct{}, 1)}
 }
 
-// recycle is for the call whose waiter it was. Only a waiter that was handed the
-// lock, and has never led, is known to nobody else.
+// recycle gives a waiter back for reuse, at the end of its call. It reuses only a waiter that was
+// handed the lock and has never led: nothing but its call refers to such a waiter.
 func (c *Client) recycle(w *waiter) {
 	if w.handedBy == nil || w.gone != nil {
 		return
@@ -52,11 +53,11 @@ func (c *Client) recycle(w *waiter) {
 type waiterState int
 
 const (
-	queued   waiterState = iota // somebody of this Client is ahead
-	leading                     // the head: talks to Redis
-	granted                     // hold is its own
-	rejoined                    // its owner has the lock by another call: re-enter
-	refused                     // granted, but not as the Client demands, or ended by an outage: refusal
+	queued   waiterState = iota // another call of this Client is ahead
+	leading                     // at the head: asks Redis
+	granted                     // hold is its ownership
+	rejoined                    // its owner has got the lock by another call: re-enter
+	refused                     // ended with the error refusal: replicas were missing, or Redis fails
 	left                        // ended without the lock
 )
 
@@ -67,24 +68,25 @@ func (w *waiter) notify() {
 	}
 }
 
-// request is what a call wants.
+// request is what a call asks for.
 type request struct {
-	ctx context.Context // the caller's, for what is told of the call
+	ctx context.Context // the caller's, for the events of the call
 	identity
 	holdKind
 	lease   time.Duration
 	fencing bool
 	limited bool // wait is the limit
 	wait    time.Duration
-	member  bool          // asked for by a MultiLock, which has limits of its own
+	member  bool          // the caller is a MultiLock, which has limits of its own
 	quick   time.Duration // the limit of a single attempt (quick.go); 0: it has none
 	began   time.Time
 }
 
-// single reports whether one attempt is wanted, and no wait.
+// single reports whether the call is a single attempt, without a wait.
 func (r *request) single() bool { return r.limited && r.wait <= 0 }
 
-// limit fires at the limit of the wait. Without one it is nil. stop is to be called in any case.
+// limit returns a channel that fires at the limit of the wait. Without a limit it is nil. The caller
+// must call stop in any case.
 func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
 	d := r.wait
 	if r.single() {
@@ -97,11 +99,11 @@ func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
 	return timer.C, timer.Stop
 }
 
-// waiters is a queue's list, in the order of arrival. It is linked through the waiters
-// themselves: one allocation less in a path that is otherwise a hundred nanoseconds.
+// waiters is a wait queue: a list in the order of arrival. It is linked through the waiters
+// themselves, which saves an allocation in a path that otherwise takes a hundred nanoseconds.
 type waiters struct {
 	first, last *waiter
-	shared      map[string]int // those with a shared owner, by owner
+	shared      map[string]int // how many waiters have a shared owner, by owner
 }
 
 func (l *waiters) add(w *waiter) {
@@ -139,13 +141,13 @@ func (l *waiters) remove(w *waiter) {
 		delete(l.shared, w.owner)
 	}
 	if len(l.shared) == 0 {
-		l.shared = nil // a queue lives as long as the lock is held
+		l.shared = nil // the list lives as long as the lock is held
 	}
 }
 
-// ofOwner returns the waiters of w's owner, w itself being removed. It looks through the list
-// only if there can be any: a goroutine waits in one call at a time, so of two waiters with
-// one owner at least one has it from its ctx.
+// ofOwner returns the other waiters of w's owner; w itself is not in the list any more. It looks
+// through the list only if there can be any. A goroutine waits in one call at a time, so of two
+// waiters with the same owner at least one has the owner from its ctx.
 func (l *waiters) ofOwner(w *waiter) (same []*waiter) {
 	if l.shared[w.owner] == 0 && !(w.shared && ofGoroutine(w.owner)) {
 		return nil
@@ -158,8 +160,8 @@ func (l *waiters) ofOwner(w *waiter) (same []*waiter) {
 	return same
 }
 
-// ofGoroutine reports whether an owner's field is that of a goroutine: an owner that was
-// named never consists of digits alone (explicitOwner).
+// ofGoroutine reports whether an owner's field names a goroutine: an owner that was named never
+// consists of digits alone (explicitOwner).
 func ofGoroutine(field string) bool {
 	_, owner, _ := strings.Cut(field, ":")
 	return strings.Trim(owner, "0123456789") == ""

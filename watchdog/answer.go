@@ -7,11 +7,10 @@ import (
 
 var errNoError = errors.New("watchdog: renewal failed and gave no error")
 
-// giveUp gives up one call that has taken too long and queues its members to be
-// tried again at once: the delay after a failure has been spent waiting. The call's
-// helper gives its place to another: what hangs, perhaps for ever, must not keep the leases
-// of others from being renewed. giveUp returns how many members there are. The mutex must be
-// held.
+// giveUp gives up the calls that have taken too long. It queues their members for another try at
+// once: the delay after a failure has been spent waiting. The call's helper gives its place to
+// another one: a call may hang for ever, and must not keep other leases from being renewed. giveUp
+// returns how many members there are. The mutex must be held.
 func (w *Watchdog) giveUp(now time.Time) int {
 	n := 0
 	for _, c := range w.inflight {
@@ -35,9 +34,8 @@ func (w *Watchdog) giveUp(now time.Time) int {
 	return n
 }
 
-// apply acts on the answers to a call. It locks the mutex for each member anew,
-// so that a Remove that returned true is never followed by the news it
-// overtook, and holders do not wait for a whole batch.
+// apply acts on the answers to a call. It locks the mutex for each member anew. So no handler is
+// called for a watch after a Remove that returned true, and holders do not wait for a whole batch.
 func (w *Watchdog) apply(c *call) {
 	failures, firstErr := 0, error(nil)
 	delay := w.retryDelay()
@@ -68,7 +66,7 @@ func (w *Watchdog) apply(c *call) {
 	}
 }
 
-// news is what settle leaves to be told once the mutex is free.
+// news is what settle has found and apply reports once the mutex is free.
 type news struct {
 	what       int
 	handler    Handler
@@ -94,7 +92,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 	if o == Renewed || o == NotOwner {
 		x.unanswered.Add(-1)
 	}
-	awaited := x.call == c // else it was given up, and tried again
+	awaited := x.call == c // else the call was given up, and the watch is in another try
 	if awaited {
 		x.call = nil
 	}
@@ -141,7 +139,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 	return news{what: failed}
 }
 
-// failed counts and reports targets that one call did not renew.
+// failed counts and reports the targets that one call did not renew.
 func (w *Watchdog) failed(targets int, err error) {
 	w.failures.Add(uint64(targets))
 	if w.onFailure == nil {

@@ -1,15 +1,20 @@
 package watchdog
 
-// backlog is the watches that wait for a renewal. It says which is next.
+// backlog holds the watches that wait for a renewal. It decides which one is next.
 //
-// First come those that an answer can still reach, in the order in which they came due, which
-// is that of their ends. A watch that an answer would reach too late by the round trips that
-// were measured is put aside: under more load than Redis has answers for, it would take the
-// place of one that can be kept, then the next would be too late as well, and so on until
-// nearly all are lost. It is not given up. It is taken when a batch has room left, or when
-// the round trips have become short enough; and it is watched for its end as ever.
+// First come the watches that an answer can still reach, in the order in which they came due, which
+// is the order of their ends. A watch is put aside if an answer would come too late for it, by the
+// round trips that were measured. Without this, when there are more leases than Redis has answers
+// for:
+//
+//  1. A renewal is sent for a lease that ends before the answer.
+//  2. It takes the place of a lease that could be kept.
+//  3. That lease is too late when its turn comes, and so on until nearly all are lost.
+//
+// A watch aside is not given up. It is taken when a batch has room left, or when the round trips have
+// become short enough. Its end is watched as ever.
 type backlog struct {
-	due   timeHeap // by when the renewal is due
+	due   timeHeap // by the instant at which the renewal is due
 	aside timeHeap // by the end, the latest first
 }
 
@@ -19,7 +24,7 @@ func newBacklog() backlog {
 
 func (b *backlog) empty() bool { return b.due.empty() && b.aside.empty() }
 
-// len is an upper bound of how many are due.
+// len is an upper bound of the number of watches that are due.
 func (b *backlog) len() int { return len(b.due.s) + len(b.aside.s) }
 
 // dueAt is when the first watch is due.
@@ -53,7 +58,7 @@ func (b *backlog) set(x *Watch, at instant) {
 	b.due.set(x, at)
 }
 
-// putAside puts x aside, whose validity ends at end, or moves it there.
+// putAside puts x aside, or moves it there. end is when its validity ends.
 func (b *backlog) putAside(x *Watch, end instant) {
 	if !x.aside {
 		b.due.remove(x)
@@ -79,8 +84,8 @@ func (b *backlog) popDue(now instant) *Watch {
 	return b.due.pop()
 }
 
-// popAside takes out the watch that was put aside and ends last, if it ends after that
-// instant, or returns nil.
+// popAside takes out the watch aside that ends last. It returns nil if there is none, or if that one
+// ends no later than the instant after.
 func (b *backlog) popAside(after instant) *Watch {
 	if b.aside.empty() || -b.aside.first() <= after {
 		return nil

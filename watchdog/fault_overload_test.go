@@ -177,8 +177,8 @@ func TestFault67QuickAgainBeforeTheEnd(t *testing.T) {
 	})
 }
 
-// Calls that hang take their own targets with them, and one place each; those that are left
-// grow, and keep the rest.
+// Calls that hang take their own targets with them, and one place each. The other calls grow, and
+// keep the remaining leases.
 func TestFault67SomeCallsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lease, round, batch = 30 * time.Second, time.Second, 50

@@ -15,8 +15,8 @@ type call struct {
 	// at which RenewFunc was called.
 	members []member
 	sent    time.Time
-	limit   instant // given up if not back by then
-	room    int     // how many members it may have
+	limit   instant // the call is given up if it is not back by then
+	room    int     // how many members it may have at most
 
 	// Guarded by the watchdog's mutex.
 	overrun bool // given up
@@ -33,18 +33,18 @@ type member struct {
 	gen uint64
 }
 
-// answered reports whether Redis has answered at least for one target.
+// answered reports whether Redis has answered for at least one target.
 func (c *call) answered() bool {
 	return slices.ContainsFunc(c.results, func(r Result) bool { return r.Outcome == Renewed || r.Outcome == NotOwner })
 }
 
-// helperAt is when a helper is to be started for the first renewal in the
-// queue. While one is at work it takes whatever comes due, and another is only
-// needed when it falls behind. The mutex must be held.
+// helperAt is when to start a helper for the first renewal in the backlog. A helper at work takes
+// every renewal that comes due, so another one is needed only when it falls behind. The mutex must be
+// held.
 func (w *Watchdog) helperAt() instant {
 	switch {
 	case w.helpers == maxHelpers || w.overdue == maxOverdue:
-		return never // one that ends wakes the watchdog's goroutine
+		return never // a helper that ends wakes the watchdog's goroutine
 	case w.helpers > 0:
 		return w.renewing.dueAt() + w.times.grid
 	}
@@ -64,7 +64,7 @@ func (w *Watchdog) startHelper(now instant) {
 // help renews batch after batch until nothing is due.
 func (w *Watchdog) help() {
 	var c *call
-	// Deferred, so that it is counted out even if RenewFunc calls Goexit.
+	// Deferred, so that the helper is counted out even if RenewFunc calls Goexit.
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -82,18 +82,18 @@ func (w *Watchdog) help() {
 			return
 		}
 		if late := w.call(c, targets); late {
-			return // others have taken its place
+			return // another helper has taken its place
 		}
 	}
 }
 
-// call calls RenewFunc, hands what it returned to the watchdog's goroutine, and
-// reports whether the call had been given up by then.
+// call calls RenewFunc, and hands its results to the watchdog's goroutine. It reports whether the
+// call had been given up by then.
 func (w *Watchdog) call(c *call, targets []Target) (late bool) {
 	ctx, cancel := context.WithTimeout(w.ctx, w.times.limit)
 	defer cancel()
-	// A panic must not end renewal for good, nor the whole program because of
-	// one bad answer: it is a failure like any other, and is tried again.
+	// A panic must neither end renewal for good nor the whole program because of one bad answer. It
+	// is a failure like any other, and is tried again.
 	err := errors.New("watchdog: RenewFunc ended its goroutine")
 	defer func() {
 		if v := recover(); v != nil {
@@ -108,6 +108,8 @@ func (w *Watchdog) call(c *call, targets []Target) (late bool) {
 	return
 }
 
+// returned enters the end of a call: its reply waits for the watchdog's goroutine, and its round trip
+// is noted. It reports whether the call had been given up.
 func (w *Watchdog) returned(c *call, err error) (late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -33,14 +33,13 @@ func (w *Watchdog) run() {
 	}
 }
 
-// work does everything that is due and returns how long to sleep, or false when
-// the watchdog is closed.
+// work does everything that is due. It returns until when to sleep, or false when the watchdog is
+// closed.
 //
-// Answers come before expiries, and both are decided under one hold of the
-// mutex: an answer is either in replies when a watch is found expired, or is
-// received after that instant and so too late. Expiries come before renewals: a
-// process that was stopped for longer than the lease finds out before it sends
-// anything.
+// Answers come before expiries, and both are decided under one hold of the mutex. So when a watch is
+// found expired, there is no answer in replies that could save it: an answer that is not there yet is
+// received after that instant, and too late. Expiries come before renewals: a process that was
+// stopped for longer than the lease finds its losses before it sends anything.
 func (w *Watchdog) work() (till instant, open bool) {
 	for {
 		w.mu.Lock()
@@ -76,9 +75,8 @@ func (w *Watchdog) work() (till instant, open bool) {
 	}
 }
 
-// expire ends watches whose validity has passed and notes their handlers in
-// w.lost, a limited number so as not to hold the mutex for long. The mutex must
-// be held.
+// expire ends the watches whose validity has passed, and notes their handlers in w.lost. It stops at
+// a limited number so as not to hold the mutex for long. The mutex must be held.
 func (w *Watchdog) expire(now time.Time) {
 	const many = 128
 	for !w.expiries.empty() && w.expiries.first() <= w.at(now) && len(w.lost) < many {
@@ -92,12 +90,12 @@ func (w *Watchdog) expire(now time.Time) {
 		return
 	}
 
-	// The queue goes by the monotonic clock. When the wall clock has outrun it since
-	// the last scan, all watches end sooner, and may be over. Small steps add up.
+	// The queue goes by the monotonic clock. When the wall clock has outrun it since the last scan,
+	// all watches end sooner, and some may have ended. Small steps add up.
 	ahead := w.wall(now).Sub(w.base.Round(0)) - now.Sub(w.base)
 	switch {
 	case ahead > w.ahead+clockStep:
-		for _, e := range slices.Clone(w.expiries.s) { // which moves what is in it
+		for _, e := range slices.Clone(w.expiries.s) { // a clone: the loop moves the entries
 			if w.passed(e.x.validUntil, now) {
 				w.endExpired(e.x)
 			} else {
@@ -110,7 +108,8 @@ func (w *Watchdog) expire(now time.Time) {
 	}
 }
 
-// bringForward makes the end of a watch, and its renewal, due by the clock that leaves less time.
+// bringForward moves the end of a watch, and its renewal, to an earlier instant if the wall clock
+// leaves less time than the monotonic one.
 func (w *Watchdog) bringForward(x *Watch, now time.Time) {
 	end := w.endOf(x, now)
 	w.expiries.set(x, end)
@@ -141,7 +140,7 @@ func (w *Watchdog) tellExpired() {
 	w.lost = w.lost[:0]
 }
 
-// nextEvent is when work has something to do again, should nobody wake it. The
+// nextEvent is the next instant at which work has something to do, unless it is woken before. The
 // mutex must be held.
 func (w *Watchdog) nextEvent(now instant) instant {
 	next := never

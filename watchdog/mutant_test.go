@@ -21,9 +21,9 @@ func (h *slowListener) Renewed(validUntil time.Time) {
 	time.Sleep(h.takes)
 }
 
-// Two answers come in time, 1 s before the leases end. The watchdog's goroutine comes to
-// the second one only after that end, as the first has kept it for so long. An answer
-// counts by when it was received: both leases go on.
+// Two answers come in time, 1 s before the leases end. The watchdog's goroutine gets to the second
+// one only after that end, as the first has kept it for so long. What counts is when an answer was
+// received: both leases go on.
 func TestMutantTimelyAnswerAppliedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &redis{}

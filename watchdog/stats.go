@@ -8,7 +8,7 @@ type Stats struct {
 	Losses   uint64 // leases reported lost
 }
 
-// Stats returns the counters. Each is exact; together they are not one instant's.
+// Stats returns the counters. Each is exact; together they are not of one instant.
 func (w *Watchdog) Stats() Stats {
 	return Stats{
 		Calls:    w.calls.Load(),

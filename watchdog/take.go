@@ -2,9 +2,9 @@ package watchdog
 
 import "time"
 
-// take makes up a batch of what is due. It is made up only now, so that it has
-// no lease in it that was removed, or ran out, while other batches were under
-// way or the process stood still.
+// take makes up a batch of the renewals that are due. It does so only now, when the call is about to
+// be sent: a lease that was removed, or has run out while other batches were under way or the process
+// stood still, is not in it.
 func (w *Watchdog) take() (c *call, targets []Target) {
 	c = &call{}
 	for more := true; more; {
@@ -16,11 +16,11 @@ func (w *Watchdog) take() (c *call, targets []Target) {
 	return c, targets
 }
 
-// fillSteps bounds for how long one step of fill holds the mutex.
+// fillSteps bounds how long one step of fill holds the mutex.
 const fillSteps = 500
 
-// fill adds what is next to a call, and reports whether there may be more. A call is in flight
-// from its first target on; one that is given up before it was sent gets no more.
+// fill adds the next watches to a call, and reports whether there may be more. A call is in flight
+// from its first target on. A call that is given up before it was sent gets no more targets.
 func (w *Watchdog) fill(c *call, targets []Target) (_ []Target, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,7 +54,7 @@ func (w *Watchdog) fill(c *call, targets []Target) (_ []Target, more bool) {
 	return targets, true
 }
 
-// room is how many targets a call may have that is made up now. The mutex must be held.
+// room is how many targets a call may have if it is made up now. The mutex must be held.
 func (w *Watchdog) room(now instant) int {
 	late := instant(0)
 	if !w.renewing.due.empty() {
@@ -63,9 +63,9 @@ func (w *Watchdog) room(now instant) int {
 	return w.batch * w.pace.batches(late, w.times.grid, len(w.renewing.aside.s), w.batch)
 }
 
-// next takes out of the backlog what is to be renewed first. It returns nil, and that something was
-// found, if the watch that it came upon is not to be renewed now: it was put aside, or it is
-// over, which the watchdog's goroutine is about to report. The mutex must be held.
+// next takes the watch out of the backlog that is to be renewed first. It returns nil and found if
+// that watch is not to be renewed now: next has put it aside, its renewal has reached its limit, or
+// its validity has passed, which the watchdog's goroutine is about to report. The mutex must be held.
 func (w *Watchdog) next(t time.Time, tooLate instant) (x *Watch, found bool) {
 	now, last := w.at(t), false
 	x = w.renewing.popAside(now + tooLate)

@@ -1,19 +1,19 @@
 package watchdog
 
-// The two kinds of queues a watch may be in, in one of each. Those of a backlog are of one kind.
+// A watch may be in one queue of each of these two kinds. The queues of a backlog are of one kind.
 //
-// They are separate, rather than one queue of each watch's next event, because
-// renewals can be held up (all calls hang) and expiries never may: in one
-// queue, overdue renewals would sit on top of the expiries beneath them.
+// There are two kinds, rather than one queue of each watch's next event, because renewals can be held
+// up (all calls hang) and expiries never may be: in one queue, overdue renewals would sit on top of
+// the expiries beneath them.
 const (
 	byExpiry = iota
 	byRenewal
 )
 
-// timeHeap is a min-heap of watches by the instant at which something is due. It
-// knows where in it each watch is, so that a watch can be moved or taken out
-// without a search, and it allocates only to grow. The instant is kept beside
-// the pointer so that comparing does not touch the watches themselves.
+// timeHeap is a min-heap of watches by the instant at which something is due. Each watch knows its
+// place in the heap, so it can be moved or taken out without a search. The heap allocates only to
+// grow. The instant is kept beside the pointer so that comparing does not touch the watches
+// themselves.
 type timeHeap struct {
 	which int // byExpiry or byRenewal
 	s     []entry

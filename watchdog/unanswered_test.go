@@ -9,7 +9,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// Unanswered is for whoever ends a watch: true exactly if a renewal may still run.
+// Unanswered is for the caller that ends a watch: it is true exactly if a renewal may still run.
 func TestUnanswered(t *testing.T) {
 	const third = lease / 3
 	answered := func(_ int, _ context.Context, ts []watchdog.Target) []watchdog.Result {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Target names a lease in Redis: the key, and who must be found to own it. While the
-// lease may be passing from Owner to Heir either will do; Heir is empty otherwise.
+// Target names a lease in Redis: the key, and the owner that Redis must find there. While the lease
+// may be moving from Owner to Next, Redis may find either; Next is empty otherwise.
 type Target struct{ Key, Owner, Next string }
 
 // Schedule says until when a lease may be trusted and whether it is renewed.
@@ -24,30 +24,30 @@ type Schedule struct {
 	RenewUntil time.Time
 }
 
-// Handler hears of one lease. It is called from the watchdog's goroutine with
-// none of its mutexes held. It must not block: every other lease waits
-// meanwhile. It may call Add, Update and Remove, but not Close. A panic in it
-// is not recovered.
+// Handler is told about one lease. It is called from the watchdog's goroutine with none of its
+// mutexes held. It must not block: every other lease waits meanwhile. It may call Add, Update and
+// Remove, but not Close. A panic in it is not recovered.
 //
-// After Remove, and after Lost, nothing more is delivered for that
-// registration, except a call of Renewed that was already under way.
+// After Remove, and after Lost, nothing more is delivered for that registration, except a call of
+// Renewed that was already under way.
 type Handler interface {
 	// Renewed is called after a renewal moved the lease's ValidUntil.
 	Renewed(validUntil time.Time)
 
-	// Lost is called at most once for each registration, which is over by then.
-	// It says that the lease can no longer be trusted, not that somebody else
-	// has it: with CauseExpired the key may well be there still.
+	// Lost is called at most once for each registration, which is over by then. It means that the
+	// lease can no longer be trusted, not that another owner has it: with CauseExpired the key may
+	// still be there.
 	Lost(cause Cause)
 }
 
 // Cause says why a lease was lost.
 type Cause int
 
-// The zero Cause is none of them.
+// The zero Cause is none of these.
 const (
-	CauseNotOwner Cause = iota + 1 // Redis said that the lease is not, or no longer, the target's
-	CauseExpired                   // its validity passed and no renewal had been confirmed
+	// Redis said that the target's owner does not, or not any more, have the lease.
+	CauseNotOwner Cause = iota + 1
+	CauseExpired        // its validity passed and no renewal had been confirmed
 )
 
 func (c Cause) String() string {
@@ -60,12 +60,12 @@ func (c Cause) String() string {
 	return "unknown cause"
 }
 
-// Watch is one watched lease. It belongs in the holder's struct, by value: it
-// needs no allocation, timer or goroutine of its own. Its zero value is not
-// watched. It must not be copied after its first use, nor be used with two
-// watchdogs at the same time. The watchdog refers to it while it is watched.
+// Watch is one watched lease. It belongs in the holder's struct, by value: it needs no allocation,
+// timer or goroutine of its own. Its zero value is not watched. It must not be copied after its first
+// use, nor be used with two watchdogs at the same time. The watchdog refers to it while it is
+// watched.
 //
-// All fields are guarded by the watchdog's mutex, but for unanswered.
+// The watchdog's mutex guards all fields except unanswered.
 type Watch struct {
 	_ noCopy
 
@@ -74,13 +74,13 @@ type Watch struct {
 	validUntil time.Time
 	renewUntil time.Time
 
-	// call is the call that is to answer for the next step of this watch, nil
-	// when none is; the watch is not queued for renewal meanwhile. A call that
-	// was given up is no longer it, though its answer is still heard.
+	// call is the call that is to answer for the next step of this watch, nil when there is none. The
+	// watch is not queued for renewal meanwhile. A call that was given up is not kept here any more,
+	// though its answer still counts.
 	call *call
 
-	// gen is raised when a registration begins, when its target changes and when it
-	// ends. An answer carries the gen for which it was asked and counts for no other.
+	// gen is raised when a registration begins, when its target changes and when it ends. An answer
+	// carries the gen for which it was asked, and counts for no other.
 	gen uint64
 
 	// pos holds 1 + the index in either queue, 0 when not queued. A watch is
@@ -88,19 +88,19 @@ type Watch struct {
 	pos [2]int32
 
 	renew bool
-	aside bool // in which of the two queues of backlog it is, if it is in one
+	aside bool // in the backlog it is in the queue aside, not in the queue due
 
-	// unanswered counts the renewals of this registration, or of the last, that were sent
-	// and that Redis has not answered with one of its two answers. Written with the mutex;
-	// read without it once the registration is over.
+	// unanswered counts the renewals of this registration, or of the last one, that were sent and
+	// that Redis has answered neither with Renewed nor with NotOwner. It is written with the mutex,
+	// and read without it once the registration is over.
 	unanswered atomic.Int32
 }
 
 func (x *Watch) watched() bool { return x.pos[byExpiry] != 0 }
 
-// Unanswered reports whether a renewal of x was sent and not answered, so that it may still
-// run in Redis. It goes by the registration that has just ended, or by the present one. It errs
-// on the safe side: after a renewal that failed or was sent to an earlier target it is true.
+// Unanswered reports whether a renewal of x was sent and not answered, so that it may still run in
+// Redis. It is about the registration that has just ended, or the present one. It errs on the safe
+// side: it is true after a renewal that failed or was sent to an earlier target.
 func (x *Watch) Unanswered() bool { return x.unanswered.Load() > 0 }
 
 // noCopy makes go vet complain about copies.

@@ -16,30 +16,33 @@ type Watchdog struct {
 	batch     int
 	onFailure func(targets int, err error)
 	times     times
-	base      time.Time                     // instants count from here
-	wall      func(now time.Time) time.Time // the wall clock's reading at now; other than wallOf in tests only
-	ctx       context.Context               // of every call of renew; ended by Close
-	cancel    context.CancelFunc
-	wake      chan struct{} // holds one signal: the watchdog's goroutine is to look again
-	done      chan struct{} // closed by Close
-	gone      chan struct{} // closed when done is and no goroutine is left
+	base      time.Time // instants count from here
+	// The wall clock's reading at now; other than wallOf in tests only.
+	wall   func(now time.Time) time.Time
+	ctx    context.Context // of every call of renew; ended by Close
+	cancel context.CancelFunc
+	wake   chan struct{} // holds one signal: the watchdog's goroutine has to look again
+	done   chan struct{} // closed by Close
+	gone   chan struct{} // closed when done is closed and no goroutine is left
 
 	calls, renewals, failures, losses atomic.Uint64
 
 	// Used by the watchdog's goroutine only.
-	lost  []Handler     // scratch: whom to tell of expiry
-	ahead time.Duration // by how much the wall clock had outrun the monotonic one at the last scan of expiries, or less if it has fallen since
+	lost []Handler // scratch: the handlers to be told of expiry
+	// ahead is by how much the wall clock had outrun the monotonic one at the last scan of expiries.
+	// It is less if the wall clock has fallen back since.
+	ahead time.Duration
 
 	mu        sync.Mutex // guards what follows, and every Watch
 	expiries  timeHeap   // all watches, by validUntil
-	renewing  backlog    // those that wait for a renewal
-	pace      roundTrips // of the calls
+	renewing  backlog    // the watches that wait for a renewal
+	pace      roundTrips // the round trips of the last calls
 	inflight  []*call    // calls of renew that have not returned
 	replies   []*call    // calls that have returned and are not applied yet
-	helpers   int        // helper goroutines, at most maxHelpers, but for:
-	overdue   int        // those in a call that was given up, at most maxOverdue
-	running   int        // goroutines: all these and the watchdog's own
-	sleepTill instant    // the watchdog's goroutine sleeps until then; never when it is awake
+	helpers   int        // helper goroutines, at most maxHelpers, without the overdue ones
+	overdue   int        // helpers whose call was given up, at most maxOverdue
+	running   int        // goroutines: all helpers and the watchdog's own
+	sleepTill instant    // until when the watchdog's goroutine sleeps; awake while it works
 	started   bool
 	closed    bool
 }
@@ -75,20 +78,18 @@ func New(cfg Config) *Watchdog {
 		pace:      roundTrips{growth: cfg.Growth, most: cfg.Growth},
 		sleepTill: awake,
 	}
-	// Renewals serve every holder and outlive the ctx of any one of them, so
-	// theirs has no parent; it ends with Close.
+	// Renewals serve every holder and outlive the ctx of each of them. So their ctx has no parent; it
+	// ends with Close.
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
 
-// Add begins to watch a lease. If x is watched already, that registration ends
-// first, as by Remove.
+// Add begins to watch a lease. If x is watched already, that registration ends first, as by Remove.
 //
-// Add it before the command that takes the lease is sent, as a fixed lease with
-// the validity the command would give, and use Update when the answer is there:
-// then there is no instant at which a lease exists and is not watched. With
-// Renew set, a renewal could overtake the command, and its answer would be "not
-// owner".
+// A lease that is added after the command that takes it exists for an instant and is not watched.
+// Without such an instant: add it before the command is sent, as a fixed lease with the validity the
+// command would give, and use Update when the answer is there. Do not set Renew before the answer: a
+// renewal could overtake the command, and its answer would be "not owner".
 //
 // After Close, x is registered but nothing will be renewed or reported.
 func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
@@ -113,15 +114,13 @@ func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
 	w.wakeFor(x)
 }
 
-// Update changes the schedule of a watched lease: after re-entry, or when a
-// nested hold ends. ValidUntil only ever moves forwards; a zero or earlier one
-// leaves it. A renewal under way is not stopped. The next renewal is planned
-// anew if ValidUntil moved or none was planned: a third of the lease from now,
-// or halfway to ValidUntil if that is sooner.
+// Update changes the schedule of a watched lease: after re-entry, or when a nested hold ends.
+// ValidUntil only ever moves forwards; a zero or earlier one leaves it. A renewal under way is not
+// stopped. The next renewal is planned anew if ValidUntil moved or none was planned: a third of the
+// lease from now, or halfway to ValidUntil if that is sooner.
 //
-// Update returns false, and changes nothing, if x is not watched any more or its
-// validity has passed, in which case its loss has been or is about to be
-// reported.
+// Update returns false, and changes nothing, if x is not watched any more or its validity has passed.
+// Unless x was removed, its loss has then been reported or is about to be.
 func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +137,7 @@ func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	switch {
 	case !x.renew:
 		w.renewing.remove(x)
-	case x.call != nil: // its answer plans the next
+	case x.call != nil: // its answer plans the next renewal
 	case moved || x.pos[byRenewal] == 0:
 		w.renewing.set(x, w.renewalAt(x, w.at(now), now))
 		w.wakeFor(x)
@@ -146,13 +145,12 @@ func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	return true
 }
 
-// Retarget changes what stands in Redis for a watched lease. What was sent for the old
-// target counts no more: its "not owner" would only say that the lease has moved on. A
-// renewal that was under way is planned anew as by Update.
+// Retarget changes the target of a watched lease. Answers for the old target do not count any more:
+// their "not owner" would only say that the lease has moved on. A renewal that was under way is
+// planned anew as by Update.
 //
-// Change it to a target with the Heir before the command is sent that moves the lease,
-// and to the new owner alone when that has been confirmed. Retarget does nothing if x is
-// not watched any more.
+// Set a target with Next before the command is sent that moves the lease, and the new owner alone
+// when Redis has confirmed it. Retarget does nothing if x is not watched any more.
 func (w *Watchdog) Retarget(x *Watch, t Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,10 +170,10 @@ func (w *Watchdog) Retarget(x *Watch, t Target) {
 	}
 }
 
-// Remove ends a watch. It returns false if x was not watched, because it never
-// was, was removed, or its loss has been reported or is being reported right
-// now. If it returns true, Lost will not be called for this registration. A
-// renewal that was sent before may still run in Redis afterwards, see [Watch.Unanswered].
+// Remove ends a watch. It returns false if x was not watched: it never was, was removed, or its loss
+// has been reported or is being reported right now. If it returns true, Lost will not be called for
+// this registration. A renewal that was sent before may still run in Redis afterwards, see
+// [Watch.Unanswered].
 //
 // Remove a lease before the command that gives it up is sent.
 func (w *Watchdog) Remove(x *Watch) bool {
@@ -195,8 +193,8 @@ func (w *Watchdog) end(x *Watch) bool {
 	return true
 }
 
-// ValidUntil returns until when x may be trusted or, if it is no longer
-// watched, until when it might have been. It may have passed; see [Passed].
+// ValidUntil returns until when x may be trusted or, if it is no longer watched, until when it might
+// have been trusted. That instant may have passed; see [Passed].
 func (w *Watchdog) ValidUntil(x *Watch) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -582,8 +582,8 @@ func TestFault62RenewFuncThatMisbehaves(t *testing.T) {
 	}
 }
 
-// goroutines counts those that a watchdog has started. Not the difference of two
-// counts of all: others of the test process come and go.
+// goroutines counts the goroutines that a watchdog has started. It is not the difference of two
+// counts of all: other goroutines of the test process come and go.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
