@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
 // maxFailures is how many rounds in a row may fail before a call gives up that no majority has ever
@@ -22,7 +22,7 @@ type acquisition struct {
 	user   context.Context // the caller's
 	caller context.Context // made from it, to act for the caller on other goroutines
 	ctx    context.Context // ends at the limit of the wait too
-	terms  reentrant.Terms
+	terms  multi.Terms
 	use    use
 	outer  *Hold // of the same owner, if the call is nested
 	began  time.Time
@@ -40,7 +40,7 @@ type acquisition struct {
 var errLimit = errors.New("limit of the wait")
 
 // acquire takes the lock for the owner of ctx.
-func (l *MultiLock) acquire(ctx context.Context, terms reentrant.Terms, use use) (*Hold, error) {
+func (l *MultiLock) acquire(ctx context.Context, terms multi.Terms, use use) (*Hold, error) {
 	if len(l.members) == 0 { // New did not make it
 		return nil, fmt.Errorf("%w: there are none", ErrMembers)
 	}

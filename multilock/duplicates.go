@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -63,8 +64,8 @@ func ownRival(grips []memberHold, busy *memberHold) error {
 // shareKey reports whether two members have a key in common that the first one takes through the
 // holder's Client. A member may be a lock of several parts.
 func shareKey(a, b *member, holder string) bool {
-	return slices.ContainsFunc(a.Parts(), func(p reentrant.Part) bool {
+	return slices.ContainsFunc(a.Parts(), func(p multi.Part) bool {
 		return strings.HasPrefix(holder, p.Client+":") &&
-			slices.ContainsFunc(b.Parts(), func(q reentrant.Part) bool { return p.Key == q.Key })
+			slices.ContainsFunc(b.Parts(), func(q multi.Part) bool { return p.Key == q.Key })
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 	"github.com/redlatch/redlatch/watchdog"
 )
@@ -39,7 +40,7 @@ func (e *NotExtendedError) Unwrap() []error { return unwrap(nil, e.Members) }
 // and a [NotExtendedError] if fewer members than needed have confirmed. Some members may last longer
 // then, and the hold is valid for as long as enough of them are.
 func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
-	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(d)); err != nil {
+	if err := checkLease(d); err != nil {
 		return err
 	}
 	if _, ok := h.review(); !ok {
@@ -51,7 +52,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	if renewed {
 		return fmt.Errorf("redlatch: lock %q: %w", h.l.name, reentrant.ErrRenewed)
 	}
-	confirmed, members := h.l.tell(ctx, grips, h.l.need, func(t reentrant.Tenure, ctx context.Context) error {
+	confirmed, members := h.l.tell(ctx, grips, h.l.need, func(t multi.Tenure, ctx context.Context) error {
 		return t.Extend(ctx, d)
 	})
 	if _, ok := h.review(); !ok {

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
+	"github.com/redlatch/redlatch/internal/scope"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
@@ -89,7 +90,7 @@ func (a *acquisition) newHold(owner string) *Hold {
 	if h.use == forOuter {
 		ctx = h.base
 	}
-	h.ctx, h.cancel = context.WithCancelCause(reentrant.CoverContext(ctx, cover{h}))
+	h.ctx, h.cancel = context.WithCancelCause(scope.With(ctx, cover{h, scope.Of(ctx)}))
 	for i := range h.holds {
 		if x := &h.holds[i]; x.held() {
 			h.watch(x.tenure)
@@ -186,7 +187,7 @@ func (h *Hold) Members() []MemberState {
 func (h *Hold) String() string { return fmt.Sprintf("%s held by %s", h.l.name, h.owner) }
 
 // watch tells the monitor when the member's hold ends.
-func (h *Hold) watch(t reentrant.Tenure) { context.AfterFunc(t.Context(), h.notify) }
+func (h *Hold) watch(t multi.Tenure) { context.AfterFunc(t.Context(), h.notify) }
 
 func (h *Hold) notify() {
 	select {

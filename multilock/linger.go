@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -20,14 +21,14 @@ func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return h.Release(ctx)
 	}
-	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(max(d, time.Millisecond))); err != nil {
+	if err := checkLease(max(d, time.Millisecond)); err != nil {
 		return err
 	}
 	if !h.alone() {
 		return fmt.Errorf("%w: %q", reentrant.ErrNested, h.l.name)
 	}
 	until := time.Now().Add(d)
-	return h.releaseAs(ctx, func(t reentrant.Tenure, ctx context.Context) error {
+	return h.releaseAs(ctx, func(t multi.Tenure, ctx context.Context) error {
 		return t.ReleaseAfter(ctx, time.Until(until))
 	})
 }
@@ -39,10 +40,10 @@ func (h *Hold) alone() bool {
 	return alone
 }
 
-// Alone implements [reentrant.Tenure].
+// Alone implements [multi.Tenure].
 func (t multiTenure) Alone() bool { return t.alone() }
 
-// ReleaseAfter implements [reentrant.Tenure]. It releases in any case, at once if the owner has other
+// ReleaseAfter implements [multi.Tenure]. It releases in any case, at once if the owner has other
 // holds.
 func (t multiTenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	if d <= 0 || !t.alone() {

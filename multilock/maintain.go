@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
 // update is what the maintenance found out about one member.
 type update struct {
-	memberHold                  // as it is now
-	at         int              // in the hold's member holds
-	before     reentrant.Tenure // the hold on it when maintenance began; nil: none
+	memberHold              // as it is now
+	at         int          // in the hold's member holds
+	before     multi.Tenure // the hold on it when maintenance began; nil: none
 }
 
 // firstMaintenance is the time until the first maintenance. It comes soon if a member is missing:
@@ -82,7 +82,7 @@ func (l *MultiLock) verify(ctx context.Context, x memberHold) memberHold {
 
 // apply enters an update of a member. It returns the member's hold if it is to be given back: the
 // member is not trusted any more, or was taken after the hold had ended.
-func (h *Hold) apply(n update) (unwanted reentrant.Tenure) {
+func (h *Hold) apply(n update) (unwanted multi.Tenure) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x := &h.holds[n.at]

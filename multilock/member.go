@@ -9,12 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
 // member is one member of one MultiLock.
 type member struct {
-	reentrant.Member
+	multi.Member
 	index  int    // among the arguments
 	first  int    // index of its first part among the parts of all arguments
 	parts  int    // how many it has
@@ -42,7 +43,7 @@ type place struct {
 	key, server string
 }
 
-func placeOf(p reentrant.Part) place {
+func placeOf(p multi.Part) place {
 	h := fnv.New64a()
 	h.Write([]byte(p.Key))
 	h.Write([]byte{0})

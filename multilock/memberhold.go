@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 	"github.com/redlatch/redlatch/watchdog"
 )
@@ -15,12 +16,12 @@ import (
 // none.
 type memberHold struct {
 	m        *member
-	tenure   reentrant.Tenure // nil while the member is not held
-	last     reentrant.Tenure // the hold that was dropped last, for [Hold.had]
-	proof    serverCheck      // the last check of the server; set with tenure
-	unproven error            // why the last check of the server failed, if it did
-	err      error            // why the member is not held, if it was asked for
-	awaited  bool             // err ended a wait, so it tells another owner from a silent Redis
+	tenure   multi.Tenure // nil while the member is not held
+	last     multi.Tenure // the hold that was dropped last, for [Hold.had]
+	proof    serverCheck  // the last check of the server; set with tenure
+	unproven error        // why the last check of the server failed, if it did
+	err      error        // why the member is not held, if it was asked for
+	awaited  bool         // err ended a wait, so it tells another owner from a silent Redis
 }
 
 func (g *memberHold) held() bool { return g.tenure != nil }
@@ -29,7 +30,7 @@ func (g *memberHold) held() bool { return g.tenure != nil }
 func (g *memberHold) ended() bool { return g.held() && g.tenure.Context().Err() != nil }
 
 // drop forgets a member that was held. It returns the hold, for its release.
-func (g *memberHold) drop(err error) reentrant.Tenure {
+func (g *memberHold) drop(err error) multi.Tenure {
 	t := g.tenure
 	g.last = t
 	g.tenure, g.proof, g.unproven, g.err, g.awaited = nil, serverCheck{}, nil, err, false

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/watchdog"
 )
 
@@ -73,7 +73,7 @@ func (h *Hold) review() (until time.Time, ok bool) {
 		h.mu.Unlock()
 		return time.Time{}, false
 	}
-	var gone []reentrant.Tenure
+	var gone []multi.Tenure
 	for i := range h.holds {
 		if x := &h.holds[i]; x.ended() {
 			gone = append(gone, x.drop(context.Cause(x.tenure.Context())))

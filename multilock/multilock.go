@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
 // Locker is a lock that can be a member of a MultiLock: a [reentrant.Lock], or a [MultiLock].
 type Locker interface {
-	Member() reentrant.Member
+	Member() multi.Member
 }
 
 var (
@@ -35,8 +36,8 @@ type MultiLock struct {
 	need    int       // how many members make a hold
 	quorum  bool
 	cfg     config
-	with    []reentrant.AcquireOption // the options of With
-	err     error                     // of an option of With
+	with    multi.Terms // the options of With
+	err     error       // of an option of With
 
 	*holdRecord // the holds; nil for the zero value
 }

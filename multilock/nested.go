@@ -6,18 +6,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
-// Member returns the MultiLock as a member of another.
-func (l *MultiLock) Member() reentrant.Member { return (*multiMember)(l) }
+// Member is how another MultiLock uses this one. Programs pass it the MultiLock itself.
+func (l *MultiLock) Member() multi.Member { return (*multiMember)(l) }
 
 type multiMember MultiLock
 
 func (m *multiMember) Name() string { return m.name }
 
-func (m *multiMember) Parts() []reentrant.Part {
-	parts := make([]reentrant.Part, m.parts)
+func (m *multiMember) Parts() []multi.Part {
+	parts := make([]multi.Part, m.parts)
 	for _, inner := range m.members {
 		copy(parts[inner.first:], inner.Parts())
 	}
@@ -39,25 +39,25 @@ func (m *multiMember) Delay() time.Duration { return 3 * m.cfg.limit }
 // one of its servers forgets, since it checks them itself. A quorum without quarantine does not
 // check. Then an outer quorum has to ask all of its servers, and counts it only while all of them
 // answer.
-func (m *multiMember) Servers(ctx context.Context) ([]reentrant.Server, error) {
+func (m *multiMember) Servers(ctx context.Context) ([]multi.Server, error) {
 	if m.quorum && m.cfg.prove {
 		return nil, nil
 	}
-	answers := make([][]reentrant.Server, len(m.members))
+	answers := make([][]multi.Server, len(m.members))
 	errs := make([]error, len(m.members))
 	var asked sync.WaitGroup
 	for i, inner := range m.members {
 		asked.Go(func() { answers[i], errs[i] = inner.Servers(ctx) })
 	}
 	asked.Wait()
-	var servers []reentrant.Server
+	var servers []multi.Server
 	for _, answer := range answers {
 		servers = append(servers, answer...)
 	}
 	return servers, errors.Join(errs...)
 }
 
-func (m *multiMember) Take(ctx context.Context, terms reentrant.Terms) (reentrant.Tenure, error) {
+func (m *multiMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure, error) {
 	h, err := (*MultiLock)(m).acquire(ctx, terms, forOuter)
 	if err != nil {
 		return nil, err

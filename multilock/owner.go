@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
+	"github.com/redlatch/redlatch/internal/scope"
 )
 
 // identity is for whom a call on a MultiLock acts.
@@ -36,8 +37,8 @@ func (l *MultiLock) identifyToLeave(ctx context.Context) (identity, error) {
 // find looks for a hold on this MultiLock among the covers that ctx carries. counts tells which holds
 // count.
 func (l *MultiLock) find(ctx context.Context, counts func(*Hold) bool) (id identity, err error) {
-	id.acting, id.owner, err = reentrant.BindOwner(ctx, func(c reentrant.Cover) (string, bool) {
-		mine, is := c.(cover)
+	id.acting, id.owner, err = scope.BindOwner(ctx, func(s scope.Scope) (string, bool) {
+		mine, is := s.(cover)
 		if !is || mine.h.l.holdRecord != l.holdRecord || !counts(mine.h) {
 			return "", false
 		}
@@ -48,17 +49,23 @@ func (l *MultiLock) find(ctx context.Context, counts func(*Hold) bool) (id ident
 }
 
 // cover is what the ctx of a hold carries: the hold.
-type cover struct{ h *Hold }
+type cover struct {
+	h     *Hold
+	outer scope.Scope // around the hold, in its ctx
+}
 
-// Covers implements [reentrant.Cover].
-func (c cover) Covers(p reentrant.Part) (reentrant.Covering, bool) {
+// Outer implements [scope.Scope].
+func (c cover) Outer() scope.Scope { return c.outer }
+
+// Covers implements [multi.Cover].
+func (c cover) Covers(p multi.Part) (multi.Covering, bool) {
 	if !c.h.l.has(p) {
-		return reentrant.Covering{}, false
+		return multi.Covering{}, false
 	}
 	// The member's hold is read first, the state of this hold second. The other way round this hold
 	// could end between the two and let go of the member: then it would look as if it did without
 	// that member.
-	covering := reentrant.Covering{Owner: c.h.owner}
+	covering := multi.Covering{Owner: c.h.owner}
 	covering.Hold, _ = c.h.covers(p)
 	if covering.Lost = c.h.loss(); covering.Lost != nil {
 		covering.Hold = nil
@@ -67,7 +74,7 @@ func (c cover) Covers(p reentrant.Part) (reentrant.Covering, bool) {
 }
 
 // has reports whether the part belongs to one of the members.
-func (l *MultiLock) has(p reentrant.Part) bool {
+func (l *MultiLock) has(p multi.Part) bool {
 	for _, m := range l.members {
 		for _, part := range m.Parts() {
 			if part.Same(p) {
@@ -79,7 +86,7 @@ func (l *MultiLock) has(p reentrant.Part) bool {
 }
 
 // covers returns the innermost hold on a part, nil if this hold does without the member.
-func (h *Hold) covers(p reentrant.Part) (hold *reentrant.Hold, covered bool) {
+func (h *Hold) covers(p multi.Part) (hold multi.Hold, covered bool) {
 	h.eachHeld(func(x *memberHold) {
 		if inner, is := x.tenure.Covers(p); is {
 			hold, covered = inner, true
@@ -88,11 +95,11 @@ func (h *Hold) covers(p reentrant.Part) (hold *reentrant.Hold, covered bool) {
 	return hold, covered || h.l.has(p)
 }
 
-// Had implements [reentrant.Cover].
-func (c cover) Had(p reentrant.Part) *reentrant.Hold { return c.h.had(p) }
+// Had implements [multi.Cover].
+func (c cover) Had(p multi.Part) multi.Hold { return c.h.had(p) }
 
-// Ended implements [reentrant.Cover].
-func (c cover) Ended(p reentrant.Part) (owner string, at time.Time, ended bool) {
+// Ended implements [multi.Cover].
+func (c cover) Ended(p multi.Part) (owner string, at time.Time, ended bool) {
 	if !c.h.l.has(p) {
 		return "", time.Time{}, false
 	}
@@ -102,7 +109,7 @@ func (c cover) Ended(p reentrant.Part) (owner string, at time.Time, ended bool) 
 }
 
 // had returns the hold on a part that this hold has, or had last, nil if there is none.
-func (h *Hold) had(p reentrant.Part) *reentrant.Hold {
+func (h *Hold) had(p multi.Part) multi.Hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range h.holds {
@@ -120,6 +127,6 @@ func (h *Hold) had(p reentrant.Part) *reentrant.Hold {
 	return nil
 }
 
-// Covers and Had implement [reentrant.Tenure].
-func (t multiTenure) Covers(p reentrant.Part) (*reentrant.Hold, bool) { return t.covers(p) }
-func (t multiTenure) Had(p reentrant.Part) *reentrant.Hold            { return t.had(p) }
+// Covers and Had implement [multi.Tenure].
+func (t multiTenure) Covers(p multi.Part) (multi.Hold, bool) { return t.covers(p) }
+func (t multiTenure) Had(p multi.Part) multi.Hold            { return t.had(p) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
 // refresh makes the members usable again that the call has kept over a wait, in parallel: the wait
@@ -49,7 +49,7 @@ func (a *acquisition) nearlyExpired(x *memberHold) bool {
 
 // freshen is refresh for one member. The caller gives old back: it is the hold on the member, if its
 // server failed the check, or the earlier one of two holds, whose lease is the shorter one.
-func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Duration) (fresh memberHold, old reentrant.Tenure) {
+func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Duration) (fresh memberHold, old multi.Tenure) {
 	if l.cfg.prove {
 		fresh = l.verify(ctx, x)
 		if !fresh.held() {
@@ -62,7 +62,7 @@ func (l *MultiLock) freshen(ctx context.Context, x memberHold, lease time.Durati
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
-	longer, err := x.m.Take(limited, reentrant.Terms{Limited: true, Lease: lease})
+	longer, err := x.m.Take(limited, multi.Terms{Limited: true, Lease: lease})
 	if err != nil {
 		return x, nil // if the member is lost, the next round finds that
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 	"github.com/redlatch/redlatch/watchdog"
 )
@@ -15,13 +16,13 @@ import (
 // Release releases this hold, as [MultiLock.Unlock] does for Lock, and from any goroutine. A second
 // call returns [reentrant.ErrNotHeld]. If the hold's ctx has ended with a loss before, the text of
 // the error is short, as that of [reentrant.Hold.Release].
-func (h *Hold) Release(ctx context.Context) error { return h.releaseAs(ctx, reentrant.Tenure.Release) }
+func (h *Hold) Release(ctx context.Context) error { return h.releaseAs(ctx, multi.Tenure.Release) }
 
 // releaseAs is Release; how is the way in which each member is released.
 func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	if h.use != forOuter { // for forOuter the outer MultiLock limits the wait, and any end of ctx ends it
 		var cancel context.CancelFunc
-		ctx, cancel = reentrant.UntilReleased(ctx)
+		ctx, cancel = multi.UntilReleased(ctx)
 		defer cancel()
 	}
 	h.mu.Lock()
@@ -86,11 +87,11 @@ func (h *Hold) surrender() (grips []memberHold) {
 // the errors of the others. When enough have confirmed, the rest is given a moment. After that, and
 // when ctx ends, the members' Clients go on in the background.
 func (l *MultiLock) release(ctx context.Context, grips []memberHold, enough int) (confirmed int, members []*MemberError) {
-	return l.tell(ctx, grips, enough, reentrant.Tenure.Release)
+	return l.tell(ctx, grips, enough, multi.Tenure.Release)
 }
 
 // memberCommand is a command for a member that is held.
-type memberCommand func(t reentrant.Tenure, ctx context.Context) error
+type memberCommand func(t multi.Tenure, ctx context.Context) error
 
 // tell gives all members that are held a command, and is otherwise as release.
 func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, how memberCommand) (confirmed int, members []*MemberError) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlatch/redlatch/reentrant"
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
 // attempt makes a single attempt on a member, and then checks its server. Each has the members'
@@ -18,7 +18,7 @@ func (l *MultiLock) attempt(ctx context.Context, m *member, lease time.Duration)
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
 	asked := time.Now()
-	tenure, err := m.Take(limited, reentrant.Terms{Limited: true, Lease: lease})
+	tenure, err := m.Take(limited, multi.Terms{Limited: true, Lease: lease})
 	if err != nil {
 		return l.refused(limited, m, err)
 	}
@@ -33,7 +33,7 @@ func (a *acquisition) await(ctx context.Context, m *member) memberHold {
 	if err := a.l.quarantined(m); err != nil {
 		return memberHold{m: m, err: err}
 	}
-	terms := reentrant.Terms{Lease: a.terms.Lease}
+	terms := multi.Terms{Lease: a.terms.Lease}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if a.terms.Limited {
 		limit := a.began.Add(a.terms.Wait)
@@ -59,7 +59,7 @@ func (l *MultiLock) refused(ctx context.Context, m *member, err error) memberHol
 
 // proven checks the server of a member that was granted. If the check fails, the member is given back
 // in what is left of the limit. After silence nothing is left, and it is freed in the background.
-func (l *MultiLock) proven(ctx context.Context, m *member, t reentrant.Tenure) memberHold {
+func (l *MultiLock) proven(ctx context.Context, m *member, t multi.Tenure) memberHold {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
 	p, err := l.checkServer(limited, m)
@@ -98,7 +98,7 @@ func deliver[T any](to chan<- T, v T, f func() T) {
 // giveBack frees a member that the MultiLock does not want to hold. If Redis does not confirm that
 // within the members' limit, the member's Client goes on in the background. It does so at once if ctx
 // has ended.
-func (l *MultiLock) giveBack(ctx context.Context, t reentrant.Tenure) {
+func (l *MultiLock) giveBack(ctx context.Context, t multi.Tenure) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.limit)
 	defer cancel()
 	_ = t.Release(ctx)

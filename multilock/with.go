@@ -2,8 +2,9 @@ package multilock
 
 import (
 	"context"
-	"slices"
+	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -15,18 +16,26 @@ var _ reentrant.Doer = (*MultiLock)(nil)
 // these defaults.
 func (l *MultiLock) With(opts ...reentrant.AcquireOption) *MultiLock {
 	other := *l
-	other.with = slices.Concat(l.with, opts)
-	_, other.err = reentrant.TermsOf(other.with...)
+	other.with, other.err = l.terms(opts)
 	return &other
 }
 
 // terms are the terms of a call with these options.
-func (l *MultiLock) terms(opts []reentrant.AcquireOption) (reentrant.Terms, error) {
+func (l *MultiLock) terms(opts []reentrant.AcquireOption) (multi.Terms, error) {
 	if l.err != nil {
-		return reentrant.Terms{}, l.err
+		return multi.Terms{}, l.err
 	}
-	return reentrant.TermsOf(slices.Concat(l.with, opts)...)
+	terms := l.with
+	for _, opt := range opts {
+		if err := opt(&terms); err != nil {
+			return multi.Terms{}, err
+		}
+	}
+	return terms, nil
 }
+
+// checkLease is the check of [reentrant.WithFixedLease].
+func checkLease(lease time.Duration) error { return reentrant.WithFixedLease(lease)(new(multi.Terms)) }
 
 // lock takes the lock with a hold that an Unlock releases.
 func (l *MultiLock) lock(ctx context.Context, opts ...reentrant.AcquireOption) error {

@@ -2,6 +2,9 @@ package reentrant
 
 import (
 	"context"
+
+	"github.com/redlatch/redlatch/internal/multi"
+	"github.com/redlatch/redlatch/internal/scope"
 )
 
 // Ancestor says why a call that was not granted the lock waited for its own caller: a hold that
@@ -32,19 +35,18 @@ func (l *Lock) complete(ctx context.Context, err error) {
 // is the holder's field, if that is known.
 func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 	hidden, goroutine := false, ""
-	for s := scopeOf(ctx); s != nil; s = s.around() {
+	for s := scope.Of(ctx); s != nil; s = s.Outer() {
 		var hold *handle
 		switch s := s.(type) {
-		case *namedScope:
+		case *scope.Named:
 			hidden = true
-		case *boundScope:
-			goroutine = s.owner
-		case *handle:
-			hold = s
-		case *coverScope:
-			if covering, _ := s.cover.Covers(l.part()); covering.Hold != nil {
-				hold = covering.Hold.handle
-			}
+		case *scope.Bound:
+			goroutine = s.Owner
+		case *holdScope:
+			hold = (*handle)(s)
+		case multi.Cover:
+			covering, _ := s.Covers(l.part())
+			hold = handleOf(covering.Hold)
 		}
 		if hold == nil {
 			continue

@@ -46,11 +46,11 @@ type Client struct {
 	nameRecord *nameRecord // nil without a name
 	names      names
 
-	workers       workers
-	fields        ownerFields
-	spare         sync.Pool // of *waiter
-	releaseLimits releaseLimits
-	cleanups      *cleanups
+	workers  workers
+	fields   ownerFields
+	spare    sync.Pool // of *waiter
+	timers   sync.Pool // of *time.Timer, stopped (release_wait.go)
+	cleanups *cleanups
 
 	closing   chan struct{} // closed when Close begins: nothing new is granted
 	closeOnce sync.Once     // closes closing

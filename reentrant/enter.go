@@ -12,6 +12,7 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 	if r.identity, err = l.identify(ctx); err != nil {
 		return nil, err
 	}
+	r.lease, r.fixed = l.c.leaseOf(r.terms)
 	r.ctx, r.fencing, r.began, r.quick = ctx, l.fencing, time.Now(), l.c.quickLimit(r)
 	if ctx.Err() != nil {
 		return nil, l.refused(r, &NotAcquiredError{Name: l.name, Err: whyEnded(ctx)})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/scope"
 )
 
 // Hold is one hold on a [Lock], as a value. It is safe for use by many goroutines.
@@ -23,8 +24,8 @@ type handle struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	kind   holdKind
-	outer  scope // around this hold, in its ctx
-	member bool  // of a MultiLock, which limits the wait of the release: ctx ends it in any way
+	outer  scope.Scope // around this hold, in its ctx
+	member bool        // of a MultiLock, which limits the wait of the release: ctx ends it in any way
 
 	released bool // guarded by lockState.mu
 }
@@ -36,7 +37,13 @@ type handle struct {
 // The lock is renewed until the Hold is released, also if the program drops it. When a Hold that was neither released nor has
 // a fixed lease is garbage, that is logged as a warning, to the logger of [WithLogger] or else to [slog.Default].
 func (l *Lock) Acquire(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
-	hold, err := l.hold(ctx, opts...)
+	r := l.request()
+	for _, opt := range opts {
+		if err := opt(&r.terms); err != nil {
+			return nil, err
+		}
+	}
+	hold, err := l.hold(ctx, &r)
 	if err == nil {
 		hold.watchLeak()
 	}
@@ -44,20 +51,14 @@ func (l *Lock) Acquire(ctx context.Context, opts ...AcquireOption) (*Hold, error
 }
 
 // hold is Acquire for callers that will release the hold.
-func (l *Lock) hold(ctx context.Context, opts ...AcquireOption) (*Hold, error) {
-	r := l.request()
-	for _, opt := range opts {
-		if err := opt(&r); err != nil {
-			return nil, err
-		}
-	}
+func (l *Lock) hold(ctx context.Context, r *request) (*Hold, error) {
 	r.handle = true
-	o, err := l.acquire(ctx, &r)
+	o, err := l.acquire(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	hold := &handle{h: o, kind: r.holdKind, outer: scopeOf(ctx), member: r.member}
-	hold.ctx, hold.cancel = context.WithCancelCause(context.WithValue(ctx, scopeKey{}, hold))
+	hold := &handle{h: o, kind: r.holdKind, outer: scope.Of(ctx), member: r.member}
+	hold.ctx, hold.cancel = context.WithCancelCause(scope.With(ctx, (*holdScope)(hold)))
 	o.attach(hold)
 	return &Hold{handle: hold}, nil
 }
@@ -91,7 +92,8 @@ func (o *ownership) attach(hold *handle) {
 //
 // Calls that get fn's ctx enter the lock again, on any goroutine, see [Hold.Context].
 func (l *Lock) Do(ctx context.Context, fn func(ctx context.Context) error) (err error) {
-	hold, err := l.hold(ctx)
+	r := l.request()
+	hold, err := l.hold(ctx, &r)
 	if err != nil {
 		return err
 	}

@@ -4,36 +4,23 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/multi"
+	"github.com/redlatch/redlatch/internal/scope"
 )
 
-// A ctx carries a chain of scopes, the innermost first. It says which holds the call comes from,
-// and not who it is: a ctx that was the owner of every name let the goroutines of an errgroup,
-// under the ctx of one lock, into another lock together.
-//
-//	*handle      a hold of one lock: owns that lock, while it lasts, and no other
-//	*coverScope  a hold on a lock over several: owns its members alike
-//	*namedScope  WithOwner, WithNewOwner: owns every lock, and hides what is further out
-//	*boundScope  a goroutine that another one works for: stands for the calling goroutine
-type scope interface {
-	// around is the next scope outward, nil at the end.
-	around() scope
+// holdScope is a hold as the scope that its ctx carries. It is a type of its own so that [Hold], which
+// embeds the handle, has no method Outer.
+type holdScope handle
+
+// Outer implements [scope.Scope].
+func (s *holdScope) Outer() scope.Scope { return s.outer }
+
+// handleOf is the handle of a hold that package multilock has passed on, nil if it has none.
+func handleOf(hold multi.Hold) *handle {
+	s, _ := hold.(*holdScope)
+	return (*handle)(s)
 }
-
-type scopeKey struct{}
-
-func scopeOf(ctx context.Context) scope {
-	s, _ := ctx.Value(scopeKey{}).(scope)
-	return s
-}
-
-type namedScope struct {
-	owner string // second half of the owner's field
-	err   error  // instead of it: the name was refused
-	outer scope
-}
-
-func (s *namedScope) around() scope { return s.outer }
-func (h *handle) around() scope     { return h.outer }
 
 // identity is who a call acts for.
 type identity struct {
@@ -52,43 +39,43 @@ func (id *identity) is(o *ownership) bool {
 // else the owner that it names, else the calling goroutine. A hold that was released counts for
 // nothing: with its stale ctx nobody may enter a later hold of the same goroutine.
 func (l *Lock) identify(ctx context.Context) (identity, error) {
-	if s := scopeOf(ctx); s != nil || l.err != nil {
+	if s := scope.Of(ctx); s != nil || l.err != nil {
 		return l.find(s, false)
 	}
 	return identity{owner: l.c.goroutine()}, nil
 }
 
-// identifyToLeave is identify for an Unlock. A hold that was released counts as long as the tenure
+// identifyToLeave is identify for an Unlock. A hold that was released counts as long as the ownership
 // lasts: a nested Lock with its ctx may have outlived it.
 func (l *Lock) identifyToLeave(ctx context.Context) (identity, error) {
-	return l.find(scopeOf(ctx), true)
+	return l.find(scope.Of(ctx), true)
 }
 
-func (l *Lock) find(s scope, leaving bool) (identity, error) {
+func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 	if l.err != nil {
 		return identity{}, l.err
 	}
-	var bound *boundScope
-	for ; s != nil; s = s.around() {
+	var bound *scope.Bound
+	for ; s != nil; s = s.Outer() {
 		id, found := identity{}, false
 		switch s := s.(type) {
-		case *handle:
-			id, found = l.ownedBy(s, leaving)
-		case *coverScope:
-			id, found = l.coveredBy(s.cover, leaving)
-		case *namedScope:
-			return identity{owner: l.c.id + ":" + s.owner, shared: true}, s.err
-		case *boundScope:
+		case *holdScope:
+			id, found = l.ownedBy((*handle)(s), leaving)
+		case *scope.Named:
+			return identity{owner: l.c.id + ":" + s.Owner, shared: true}, s.Err
+		case *scope.Bound:
 			if bound == nil {
 				bound = s
 			}
+		case multi.Cover:
+			id, found = l.coveredBy(s, leaving)
 		}
 		if found {
 			return id, nil
 		}
 	}
 	if bound != nil {
-		return identity{owner: l.c.id + ":" + bound.owner, shared: true}, nil
+		return identity{owner: l.c.id + ":" + bound.Owner, shared: true}, nil
 	}
 	return identity{owner: l.c.goroutine()}, nil
 }
@@ -114,11 +101,11 @@ func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 }
 
 // coveredBy is the identity that a hold on a lock over several gives, if this lock is one of them.
-func (l *Lock) coveredBy(cover Cover, leaving bool) (id identity, found bool) {
+func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bool) {
 	p := l.part()
 	if leaving {
-		if hold := cover.Had(p); hold != nil {
-			if id, found := l.ownedBy(hold.handle, true); found && id.ownership != nil {
+		if hold := handleOf(cover.Had(p)); hold != nil {
+			if id, found := l.ownedBy(hold, true); found && id.ownership != nil {
 				return id, true
 			}
 		}
@@ -129,8 +116,8 @@ func (l *Lock) coveredBy(cover Cover, leaving bool) (id identity, found bool) {
 		}
 	}
 	covering, covered := cover.Covers(p)
-	if covered && covering.Hold != nil {
-		if id, found := l.ownedBy(covering.Hold.handle, leaving); found {
+	if hold := handleOf(covering.Hold); covered && hold != nil {
+		if id, found := l.ownedBy(hold, leaving); found {
 			return id, true
 		}
 		covering, covered = cover.Covers(p) // released since, and perhaps the cover with it

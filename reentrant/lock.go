@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -21,8 +22,8 @@ type Lock struct {
 	name    string
 	keys    lua.Keys
 	fencing bool
-	with    request // what With says
-	err     error   // of the name, or of an option of With
+	with    multi.Terms // what With says
+	err     error       // of the name, or of an option of With
 }
 
 // Name returns the name, without the Client's prefix.
@@ -65,7 +66,7 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 		return err
 	}
 	r := l.request()
-	r.lease, r.fixed = lease, true
+	r.terms.Lease = lease
 	_, err := l.acquire(ctx, &r)
 	return err
 }
@@ -89,12 +90,12 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 // a limit of the wait there. For the other errors see [Lock.Lock].
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	r := l.request()
-	r.limited, r.wait = true, wait
+	r.terms.Limited, r.terms.Wait = true, wait
 	if lease != 0 {
 		if err := checkLease(lease); err != nil {
 			return false, err
 		}
-		r.lease, r.fixed = lease, true
+		r.terms.Lease = lease
 	}
 	_, err := l.acquire(ctx, &r)
 	var e *NotAcquiredError

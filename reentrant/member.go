@@ -8,112 +8,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
-// Member is what a lock over several servers needs of each lock that it is made of;
-// package multilock makes such locks. [Lock.Member] gives that of a Lock. This type and those
-// that it names are for package multilock; programs do not need them.
-type Member interface {
-	// Name returns the lock's name.
-	Name() string
-
-	// Parts returns the single locks that the member consists of, always in the same
-	// order: one, unless it is a lock over several servers itself.
-	Parts() []Part
-
-	// Lease returns the lease of holds that are renewed, the longest of the parts'.
-	Lease() time.Duration
-
-	// Delay returns how long a grant may take by configuration, beside what the
-	// network takes: the timeout of [WithReplicaAcks].
-	Delay() time.Duration
-
-	// Servers asks every server that the member must not be forgotten by who it is.
-	// None means that the member survives a server that forgets.
-	Servers(ctx context.Context) ([]Server, error)
-
-	// Take takes the member for the owner of ctx as [Lock.Acquire] does. It returns
-	// soon after ctx has ended, whatever Redis does, and gives back what is granted
-	// later. The Tenure does not end with ctx. An error that is [ErrBusy] says that the
-	// member was another owner's.
-	Take(ctx context.Context, terms Terms) (Tenure, error)
-}
-
-// Part names one lock on one server, for package multilock. Two parts of the same Client and Key are the same
-// lock; of the same Key and Server as well, if their addresses are written alike.
-type Part struct {
-	Server string // its address as the redis client has it; a cluster's addresses, sorted
-	Key    string // in Redis
-	Client string // the Client's ID
-}
-
-// Same reports whether both are the same lock of the same Client.
-func (p Part) Same(q Part) bool { return p.Client == q.Client && p.Key == q.Key }
-
-// Server is a Redis server as it describes itself, for package multilock.
-type Server struct {
-	RunID  string        // another one after each start
-	Uptime time.Duration // since the start, to about a second
-}
-
-// Terms are the options of one acquisition, as values, for package multilock.
-type Terms struct {
-	Limited bool          // Wait is the limit
-	Wait    time.Duration // 0 or less: a single attempt
-	Lease   time.Duration // never renewed; 0: renewed, with the Client's lease
-}
-
-// TermsOf returns the terms that the options stand for, or their error, for package multilock.
-func TermsOf(opts ...AcquireOption) (Terms, error) {
-	var r request
-	for _, opt := range opts {
-		if err := opt(&r); err != nil {
-			return Terms{}, err
-		}
-	}
-	t := Terms{Limited: r.limited, Wait: r.wait}
-	if r.fixed {
-		t.Lease = r.lease
-	}
-	return t, nil
-}
-
-func (t Terms) options() (opts []AcquireOption) {
-	if t.Limited {
-		opts = append(opts, WithWait(t.Wait))
-	}
-	if t.Lease != 0 {
-		opts = append(opts, WithFixedLease(t.Lease))
-	}
-	return opts
-}
-
-// Tenure is a hold on a [Member], for package multilock.
-type Tenure interface {
-	Context() context.Context // ends with the hold, for the cause of its end
-	ValidUntil() time.Time
-	Tokens() []int64 // fencing tokens, one for each part
-	Owners() []string
-	Release(ctx context.Context) error
-
-	// Extend and ReleaseAfter are those of [Hold], but ReleaseAfter releases in any case: if the owner has
-	// other holds, without leaving the lock to nobody. Alone reports that it has none.
-	Extend(ctx context.Context, d time.Duration) error
-	ReleaseAfter(ctx context.Context, d time.Duration) error
-	Alone() bool
-
-	// Covers returns the hold on that part, nil if the tenure has none. It reports false if the part
-	// is not one of the member's.
-	Covers(p Part) (hold *Hold, covered bool)
-
-	// Had is that of [Cover], for the tenure.
-	Had(p Part) *Hold
-}
-
-// Member returns the lock as a part of a lock over several servers, for package
-// multilock. Programs pass the Lock itself.
-func (l *Lock) Member() Member {
-	return &lockMember{Lock: l.bare(), asking: make(chan struct{}, maxAsking)}
+// Member is how a MultiLock uses the Lock. Programs pass it the Lock itself.
+func (l *Lock) Member() multi.Member {
+	return &lockMember{Lock: l, asking: make(chan struct{}, maxAsking)}
 }
 
 // maxAsking is how many questions to one server may be in flight. A caller that
@@ -126,24 +27,26 @@ type lockMember struct {
 	asking chan struct{} // capacity maxAsking; one item for each question in flight
 }
 
-func (m *lockMember) Parts() []Part {
-	return []Part{m.part()}
+func (m *lockMember) Parts() []multi.Part {
+	return []multi.Part{m.part()}
 }
 
 // part names the lock among those of all Clients.
-func (l *Lock) part() Part {
-	return Part{Server: l.c.address, Key: l.c.cfg.prefix + l.name, Client: l.c.id}
+func (l *Lock) part() multi.Part {
+	return multi.Part{Server: l.c.address, Key: l.c.cfg.prefix + l.name, Client: l.c.id}
 }
 
 func (m *lockMember) Lease() time.Duration { return m.c.cfg.lease }
 
 func (m *lockMember) Delay() time.Duration { return m.c.cfg.ackWithin }
 
-func (m *lockMember) Take(ctx context.Context, terms Terms) (Tenure, error) {
+// Take is [multi.Member]'s. The terms are all that counts: not what [Lock.With] says. The MultiLock limits the call, and
+// the release of its hold.
+func (m *lockMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure, error) {
 	// The hold's ctx is made from the one given to Acquire, and must outlive it.
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(endOf(ctx)) })
-	hold, err := m.hold(lasting, append(terms.options(), asMember)...)
+	hold, err := m.hold(lasting, &request{terms: terms, member: true})
 	if err == nil && stop() {
 		return &tenure{Hold: hold, end: end}, nil
 	}
@@ -156,12 +59,6 @@ func (m *lockMember) Take(ctx context.Context, terms Terms) (Tenure, error) {
 	return nil, err
 }
 
-// asMember leaves the limits of a call and of its hold's release to package multilock.
-func asMember(r *request) error {
-	r.member = true
-	return nil
-}
-
 // tenure is a Hold that ends by itself only.
 type tenure struct {
 	*Hold
@@ -171,16 +68,17 @@ type tenure struct {
 func (t *tenure) Tokens() []int64  { return []int64{t.Token()} }
 func (t *tenure) Owners() []string { return []string{t.Owner()} }
 
-func (t *tenure) Covers(p Part) (*Hold, bool) {
+func (t *tenure) Covers(p multi.Part) (multi.Hold, bool) {
 	s := t.h.s
-	return t.Hold, p.Client == s.c.id && p.Key == s.keys.Lock
+	return (*holdScope)(t.handle), p.Client == s.c.id && p.Key == s.keys.Lock
 }
 
-func (t *tenure) Had(p Part) *Hold {
-	if _, covered := t.Covers(p); !covered {
+func (t *tenure) Had(p multi.Part) multi.Hold {
+	hold, covered := t.Covers(p)
+	if !covered {
 		return nil
 	}
-	return t.Hold
+	return hold
 }
 
 func (t *tenure) Release(ctx context.Context) error {
@@ -188,7 +86,7 @@ func (t *tenure) Release(ctx context.Context) error {
 	return t.Hold.Release(ctx)
 }
 
-// ReleaseAfter is [Tenure]'s. It finds the lock entered again since it was asked whether the hold is alone, or not.
+// ReleaseAfter is [multi.Tenure]'s. It finds the lock entered again since it was asked whether the hold is alone, or not.
 func (t *tenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	defer t.end(nil)
 	err := t.Hold.ReleaseAfter(ctx, d)
@@ -206,13 +104,13 @@ func (t *tenure) Alone() bool {
 }
 
 // Servers asks the server, or the cluster node, that has the lock.
-func (m *lockMember) Servers(ctx context.Context) ([]Server, error) {
+func (m *lockMember) Servers(ctx context.Context) ([]multi.Server, error) {
 	select {
 	case m.asking <- struct{}{}:
 	case <-ctx.Done():
 		return nil, named(m.name, whyEnded(ctx))
 	}
-	var server Server
+	var server multi.Server
 	var answer error
 	switch err := m.c.call(ctx, nil, nil, func(ctx context.Context) {
 		defer func() { <-m.asking }()
@@ -226,18 +124,18 @@ func (m *lockMember) Servers(ctx context.Context) ([]Server, error) {
 	case answer != nil:
 		return nil, named(m.name, answer)
 	}
-	return []Server{server}, nil
+	return []multi.Server{server}, nil
 }
 
 // describe asks the server that has the key who it is.
-func (c *Client) describe(ctx context.Context, key string) (Server, error) {
+func (c *Client) describe(ctx context.Context, key string) (multi.Server, error) {
 	var node interface {
 		Process(ctx context.Context, cmd redis.Cmder) error
 	} = c.rdb
 	if c.cluster != nil {
 		master, err := c.cluster.MasterForKey(ctx, key)
 		if err != nil {
-			return Server{}, err
+			return multi.Server{}, err
 		}
 		node = master
 	} else if client, ok := c.rdb.(*redis.Client); ok && c.reach.limit == 0 {
@@ -247,7 +145,7 @@ func (c *Client) describe(ctx context.Context, key string) (Server, error) {
 	err := node.Process(ctx, info)
 	c.reload.learn(ctx, err)
 	if err != nil {
-		return Server{}, err
+		return multi.Server{}, err
 	}
 	fields := make(map[string]string)
 	for line := range strings.Lines(info.Val()) {
@@ -256,9 +154,9 @@ func (c *Client) describe(ctx context.Context, key string) (Server, error) {
 	}
 	uptime, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 32)
 	if err != nil || uptime < 0 || fields["run_id"] == "" {
-		return Server{}, errors.New("INFO tells no run_id or no uptime_in_seconds")
+		return multi.Server{}, errors.New("INFO tells no run_id or no uptime_in_seconds")
 	}
-	return Server{RunID: fields["run_id"], Uptime: time.Duration(uptime) * time.Second}, nil
+	return multi.Server{RunID: fields["run_id"], Uptime: time.Duration(uptime) * time.Second}, nil
 }
 
 // question is a command that go-redis sends once: whoever asks asks again.

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/internal/redistest"
+	"github.com/redlatch/redlatch/internal/scope"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -17,10 +19,10 @@ func TestBindOwner(t *testing.T) {
 		c := v.client()
 		l := c.NewLock("a")
 		must(t, l.Lock(v.ctx))
-		none := func(reentrant.Cover) (string, bool) { return "", false }
-		bound, owner, err := reentrant.BindOwner(v.ctx, none)
+		none := func(scope.Scope) (string, bool) { return "", false }
+		bound, owner, err := scope.BindOwner(v.ctx, none)
 		must(t, err)
-		again, same, err := reentrant.BindOwner(bound, none)
+		again, same, err := scope.BindOwner(bound, none)
 		must(t, err)
 		if owner != same || strings.Trim(owner, "0123456789") != "" {
 			t.Errorf("owners are %q and %q", owner, same)
@@ -34,11 +36,11 @@ func TestBindOwner(t *testing.T) {
 		})
 		must(t, l.Unlock(v.ctx))
 
-		_, owner, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, "42"), none)
+		_, owner, err = scope.BindOwner(reentrant.WithOwner(v.ctx, "42"), none)
 		if owner != "=42" || err != nil {
 			t.Errorf("owner is %q, %v", owner, err)
 		}
-		_, _, err = reentrant.BindOwner(reentrant.WithOwner(v.ctx, ""), none)
+		_, _, err = scope.BindOwner(reentrant.WithOwner(v.ctx, ""), none)
 		if !errors.Is(err, reentrant.ErrInvalidOwner) {
 			t.Errorf("error is %v", err)
 		}
@@ -55,7 +57,7 @@ func TestMemberTake(t *testing.T) {
 			t.Errorf("parts are %+v", parts)
 		}
 		ctx, cancel := context.WithCancel(reentrant.WithOwner(v.ctx, "me"))
-		tenure, err := m.Take(ctx, reentrant.Terms{})
+		tenure, err := m.Take(ctx, multi.Terms{})
 		must(t, err)
 		cancel()
 		v.pass(5 * lease)
@@ -67,13 +69,13 @@ func TestMemberTake(t *testing.T) {
 		}
 
 		other := v.client(reentrant.WithPrefix("p:")).NewLock("a").Member()
-		_, err = other.Take(v.ctx, reentrant.Terms{Limited: true})
+		_, err = other.Take(v.ctx, multi.Terms{Limited: true})
 		var busy *reentrant.NotAcquiredError
 		if !errors.As(err, &busy) || !busy.Busy || !errors.Is(err, reentrant.ErrBusy) {
 			t.Errorf("error is %v", err)
 		}
 		ctx, cancel = context.WithCancel(v.ctx)
-		waiting := begin(func() error { _, err := other.Take(ctx, reentrant.Terms{}); return err })
+		waiting := begin(func() error { _, err := other.Take(ctx, multi.Terms{}); return err })
 		v.pass(lease)
 		cancelled := time.Now()
 		cancel()
@@ -88,7 +90,7 @@ func TestMemberTake(t *testing.T) {
 		if cause := context.Cause(tenure.Context()); !errors.Is(cause, reentrant.ErrReleased) {
 			t.Errorf("cause is %v", cause)
 		}
-		tenure, err = other.Take(v.ctx, reentrant.Terms{Lease: 3 * lease})
+		tenure, err = other.Take(v.ctx, multi.Terms{Lease: 3 * lease})
 		must(t, err)
 		v.pass(3 * lease)
 		if cause := context.Cause(tenure.Context()); !errors.Is(cause, reentrant.ErrLost) {
@@ -100,12 +102,15 @@ func TestMemberTake(t *testing.T) {
 	})
 }
 
-func TestTermsOf(t *testing.T) {
-	terms, err := reentrant.TermsOf(reentrant.WithWait(time.Second), reentrant.WithFixedLease(time.Minute))
-	if want := (reentrant.Terms{Limited: true, Wait: time.Second, Lease: time.Minute}); terms != want || err != nil {
-		t.Errorf("got %+v, %v", terms, err)
+func TestTerms(t *testing.T) {
+	var terms multi.Terms
+	for _, opt := range []reentrant.AcquireOption{reentrant.WithWait(time.Second), reentrant.WithFixedLease(time.Minute)} {
+		must(t, opt(&terms))
 	}
-	if _, err := reentrant.TermsOf(reentrant.WithFixedLease(0)); !errors.Is(err, reentrant.ErrInvalidLease) {
+	if want := (multi.Terms{Limited: true, Wait: time.Second, Lease: time.Minute}); terms != want {
+		t.Errorf("got %+v", terms)
+	}
+	if err := reentrant.WithFixedLease(0)(&terms); !errors.Is(err, reentrant.ErrInvalidLease) {
 		t.Errorf("got %v", err)
 	}
 }

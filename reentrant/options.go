@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
 const (
@@ -195,14 +197,14 @@ func WithFencing() LockOption {
 }
 
 // AcquireOption configures one [Lock.Acquire], or all acquisitions by [Lock.With].
-type AcquireOption func(*request) error
+type AcquireOption func(*multi.Terms) error
 
 // WithWait limits how long [Lock.Acquire] waits, or each call by [Lock.With]; at the limit it returns [ErrNotAcquired], also while
 // Redis is silent, and [ErrBusy] as well if another owner has the lock. 0 or less is one command, which is not
 // repeated, and 500 ms for its answer, as in [Lock.TryLock]. Without the option the wait lasts as that of [Lock.Lock].
 func WithWait(limit time.Duration) AcquireOption {
-	return func(r *request) error {
-		r.limited, r.wait = true, limit
+	return func(t *multi.Terms) error {
+		t.Limited, t.Wait = true, limit
 		return nil
 	}
 }
@@ -210,8 +212,8 @@ func WithWait(limit time.Duration) AcquireOption {
 // WithFixedLease makes a hold that is never renewed and ends with the lease. It is
 // 1 ms to 100 years; otherwise the call returns [ErrInvalidLease].
 func WithFixedLease(lease time.Duration) AcquireOption {
-	return func(r *request) error {
-		r.lease, r.fixed = lease, true
+	return func(t *multi.Terms) error {
+		t.Lease = lease
 		return checkLease(lease)
 	}
 }

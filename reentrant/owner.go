@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/redlatch/redlatch/internal/scope"
 )
 
 const maxOwner = 256 // bytes
@@ -43,20 +45,17 @@ func ofRedlatch(field string) bool {
 // other the methods of [Lock] return [ErrInvalidOwner]. To act as a hold, pass the
 // hold's own ctx rather than its [Hold.Owner].
 func WithOwner(ctx context.Context, owner string) context.Context {
-	s := &namedScope{outer: scopeOf(ctx)}
 	if owner == "" || len(owner) > maxOwner || !utf8.ValidString(owner) || strings.ContainsFunc(owner, unicode.IsControl) {
-		s.err = fmt.Errorf("%w: %q", ErrInvalidOwner, owner)
-	} else {
-		s.owner = explicitOwner(owner)
+		return scope.WithNamed(ctx, "", fmt.Errorf("%w: %q", ErrInvalidOwner, owner))
 	}
-	return context.WithValue(ctx, scopeKey{}, s)
+	return scope.WithNamed(ctx, explicitOwner(owner), nil)
 }
 
 // WithNewOwner is [WithOwner] with an owner that nobody else has: for a piece of work that
 // changes goroutine and has no name of its own.
 func WithNewOwner(ctx context.Context) context.Context {
 	owner := newOwnerPrefix + strconv.FormatUint(newOwners.Add(1), 10)
-	return context.WithValue(ctx, scopeKey{}, &namedScope{owner: owner, outer: scopeOf(ctx)})
+	return scope.WithNamed(ctx, owner, nil)
 }
 
 // newOwnerPrefix is what explicitOwner cannot produce: after the escape there is a number, or

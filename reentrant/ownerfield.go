@@ -3,6 +3,8 @@ package reentrant
 import (
 	"strconv"
 	"sync/atomic"
+
+	"github.com/redlatch/redlatch/internal/goroutine"
 )
 
 // ownerFields remembers the fields of the goroutines that called last, at the goroutine's ID modulo
@@ -21,7 +23,7 @@ type ownerField struct {
 
 // goroutine is the field of the calling goroutine in the hash of a lock.
 func (c *Client) goroutine() string {
-	id := goroutineID()
+	id := goroutine.ID()
 	place := &c.fields[uint64(id)%uint64(len(c.fields))]
 	if known := place.Load(); known != nil && known.goroutine == id {
 		return known.field

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -116,7 +117,7 @@ func TestTimeQuickLimits(t *testing.T) {
 		l := v.client(reentrant.WithLease(time.Hour)).NewLock("job")
 		warm(v, l)
 		v.scriptsTake(2 * quickWithin)
-		tenure, err := l.Member().Take(v.ctx, reentrant.Terms{Limited: true})
+		tenure, err := l.Member().Take(v.ctx, multi.Terms{Limited: true})
 		must(t, err)
 		// It is given back as long as ctx lasts, and no longer.
 		limited, cancel := context.WithTimeout(v.ctx, quickWithin)

@@ -115,9 +115,12 @@ func (s *lockState) ownershipToUnlock(id identity, handle *handle) (*ownership, 
 func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool) error {
 	var limit <-chan time.Time
 	if !member {
-		var stop func()
-		ctx, limit, stop = s.c.releaseWait(ctx)
-		defer stop()
+		waiting, timer := s.c.releaseWait(ctx)
+		if timer != nil {
+			defer s.c.giveTimer(timer)
+			limit = timer.C
+		}
+		ctx = waiting
 	}
 	var err error
 	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {

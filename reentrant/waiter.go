@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/multi"
 )
 
 // waiter is one call in the wait queue.
@@ -73,26 +75,25 @@ type request struct {
 	ctx context.Context // the caller's, for the events of the call
 	identity
 	holdKind
-	lease   time.Duration
 	fencing bool
-	limited bool // wait is the limit
-	wait    time.Duration
-	member  bool          // the caller is a MultiLock, which has limits of its own
+	member  bool // the caller is a MultiLock, which has limits of its own
+	lease   time.Duration
+	terms   multi.Terms   // of the call; the lease is made from them
 	quick   time.Duration // the limit of a single attempt (quick.go); 0: it has none
 	began   time.Time
 }
 
 // single reports whether the call is a single attempt, without a wait.
-func (r *request) single() bool { return r.limited && r.wait <= 0 }
+func (r *request) single() bool { return r.terms.Limited && r.terms.Wait <= 0 }
 
 // limit returns a channel that fires at the limit of the wait. Without a limit it is nil. The caller
 // must call stop in any case.
 func (r *request) limit() (limit <-chan time.Time, stop func() bool) {
-	d := r.wait
+	d := r.terms.Wait
 	if r.single() {
 		d = r.quick
 	}
-	if !r.limited || d <= 0 {
+	if !r.terms.Limited || d <= 0 {
 		return nil, func() bool { return false }
 	}
 	timer := time.NewTimer(d - time.Since(r.began))

@@ -1,6 +1,11 @@
 package reentrant
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/multi"
+)
 
 // Doer runs a function under a lock: a [Lock], what [Lock.With] returns, or a MultiLock of package
 // multilock.
@@ -32,17 +37,12 @@ func (l *Lock) With(opts ...AcquireOption) *Lock {
 }
 
 // request is what a call wants unless it says otherwise.
-func (l *Lock) request() request {
-	r := l.with
-	if !r.fixed {
-		r.lease = l.c.cfg.lease
-	}
-	return r
-}
+func (l *Lock) request() request { return request{terms: l.with} }
 
-// bare is the lock without the defaults of With.
-func (l *Lock) bare() *Lock {
-	other := *l
-	other.with = request{}
-	return &other
+// leaseOf is the lease of a call, and whether it is a fixed one.
+func (c *Client) leaseOf(terms multi.Terms) (lease time.Duration, fixed bool) {
+	if terms.Lease != 0 {
+		return terms.Lease, true
+	}
+	return c.cfg.lease, false
 }

@@ -1,4 +1,5 @@
-package reentrant
+// Package goroutine tells which goroutine runs: an owner is a goroutine unless ctx names another.
+package goroutine
 
 import (
 	"bytes"
@@ -8,20 +9,20 @@ import (
 	"github.com/petermattis/goid"
 )
 
-// goroutineID is goid's fast answer if that agrees with the runtime's own. goid
+// ID is the ID of the calling goroutine. It is goid's fast answer if that agrees with the runtime's own. goid
 // reads a private structure of the runtime, which a new Go release may change; a
 // wrong id would let two goroutines into one lock.
-var goroutineID = func() func() int64 {
+var ID = func() func() int64 {
 	agreed := make(chan bool)
-	go func() { agreed <- goid.Get() == slowGoroutineID() }()
-	if <-agreed && goid.Get() == slowGoroutineID() {
+	go func() { agreed <- goid.Get() == slowID() }()
+	if <-agreed && goid.Get() == slowID() {
 		return goid.Get
 	}
-	return slowGoroutineID
+	return slowID
 }()
 
-// slowGoroutineID reads the id from the head of a stack trace: "goroutine 17 [".
-func slowGoroutineID() int64 {
+// slowID reads the id from the head of a stack trace: "goroutine 17 [".
+func slowID() int64 {
 	var buf [64]byte
 	head := buf[:runtime.Stack(buf[:], false)]
 	_, head, _ = bytes.Cut(head, []byte(" "))
