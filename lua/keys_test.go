@@ -2,13 +2,13 @@ package lua_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
+	"github.com/redlatch/redlatch/internal/hashslot"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/lua"
 )
@@ -66,8 +66,8 @@ func TestKeysShareASlot(t *testing.T) {
 		all := all(lua.KeysOf(key, "0f8fad5b-d9cb-469f-a165-70867728950e"))
 		seen := map[string]bool{}
 		for _, k := range all {
-			if slot(k) != slot(key) {
-				t.Fatalf("%q is in slot %d, %q in %d", key, slot(key), k, slot(k))
+			if hashslot.Of(k) != hashslot.Of(key) {
+				t.Fatalf("%q is in slot %d, %q in %d", key, hashslot.Of(key), k, hashslot.Of(k))
 			}
 			seen[k] = true
 		}
@@ -88,29 +88,9 @@ func TestSlotIsRedis(t *testing.T) {
 	for _, n := range names {
 		for _, k := range all(lua.KeysOf(n, "id")) {
 			want, err := rdb.ClusterKeySlot(t.Context(), k).Result()
-			if err != nil || int64(slot(k)) != want {
-				t.Fatalf("%q: %d, Redis says %d, %v", k, slot(k), want, err)
+			if err != nil || int64(hashslot.Of(k)) != want {
+				t.Fatalf("%q: %d, Redis says %d, %v", k, hashslot.Of(k), want, err)
 			}
 		}
 	}
-}
-
-// slot is CRC16 (XMODEM) of the hash tag, as the cluster specification has it.
-func slot(key string) uint16 {
-	if _, tail, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(tail, "}"); ok && tag != "" {
-			key = tag
-		}
-	}
-	var crc uint16
-	for _, b := range []byte(key) {
-		crc ^= uint16(b) << 8
-		for range 8 {
-			carry := crc&0x8000 != 0
-			if crc <<= 1; carry {
-				crc ^= 0x1021
-			}
-		}
-	}
-	return crc % 16384
 }

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/redisio"
 )
 
 // ErrAborted is the outcome of a command whose goroutine was ended while the command was under way,
 // by a panic or runtime.Goexit in a hook of go-redis. The command may have run.
-var ErrAborted = errors.New("ended by a panic or Goexit in a hook or an event function")
+var ErrAborted = redisio.ErrAborted
 
 // Unknown reports whether after err the script may have run, or may still run: the command was, or
 // may have been, written and no reply came. After any other error the script has changed nothing.

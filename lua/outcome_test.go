@@ -59,6 +59,7 @@ func TestOutcomes(t *testing.T) {
 		{redis.ErrNoScript, false, false},
 		{redis.ErrCrossSlot, false, false},
 		{redis.Nil, false, false},
+		{lua.ErrAborted, true, true},
 	} {
 		wantOutcome(t, c.err, c.unknown, c.retryable)
 	}

@@ -3,6 +3,7 @@ package lua_test
 import (
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/hashslot"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -42,7 +43,7 @@ func TestKeysOfATagAlone(t *testing.T) {
 		if key == all(name)[i] {
 			t.Errorf("both have %q", key)
 		}
-		if slot(key) != slot("a") {
+		if hashslot.Of(key) != hashslot.Of("a") {
 			t.Errorf("%q is in another slot", key)
 		}
 	}

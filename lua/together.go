@@ -6,6 +6,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// Pipelined is a [Processor] that sends several commands in one round trip too, as the clients and
+// connections of go-redis for one server do.
+type Pipelined interface {
+	Processor
+	Pipeline() redis.Pipeliner
+}
+
 // invocation is one of several runs of a script.
 type invocation struct {
 	keys []string

@@ -1,5 +1,7 @@
 package pubsub
 
+import "github.com/redlatch/redlatch/internal/hashslot"
+
 // Confirmed reports whether Redis has confirmed the channel on the present connection, for any
 // listener: Listen would deliver Subscribed at once. It may have changed by the time the caller looks
 // at it.
@@ -8,7 +10,7 @@ func (h *Hub) Confirmed(channel string) bool {
 	defer h.mu.Unlock()
 	l := h.plain
 	if h.router != nil {
-		s := h.router.slots[slotOf(channel)]
+		s := h.router.slots[hashslot.Of(channel)]
 		if s == nil {
 			return false
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/hashslot"
 )
 
 // maxBatch is the most channels named in one command: enough that 10,000 cost
@@ -83,7 +85,7 @@ func (c *conn) add(like batch, groups [][]string) {
 	for _, group := range groups {
 		for channels := range slices.Chunk(group, maxBatch) {
 			b := like
-			b.channels, b.slot, b.left = channels, slotOf(channels[0]), len(channels)
+			b.channels, b.slot, b.left = channels, hashslot.Of(channels[0]), len(channels)
 			c.outbox = append(c.outbox, &b)
 		}
 	}
@@ -93,7 +95,7 @@ func (c *conn) add(like batch, groups [][]string) {
 func bySlot(channels []string) (groups [][]string) {
 	index := make(map[int]int)
 	for _, channel := range channels {
-		slot := slotOf(channel)
+		slot := hashslot.Of(channel)
 		i, known := index[slot]
 		if !known {
 			i = len(groups)

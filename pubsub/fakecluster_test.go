@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/hashslot"
 	"github.com/redlatch/redlatch/pubsub"
 )
 
@@ -65,7 +66,7 @@ func (c *fakeCluster) MasterForKey(_ context.Context, key string) (*redis.Client
 	if c.offline != nil {
 		return nil, c.offline
 	}
-	n := c.at(c.known, testSlot(key))
+	n := c.at(c.known, hashslot.Of(key))
 	if n == nil {
 		n = c.nodes[0]
 	}
@@ -100,7 +101,7 @@ func (c *fakeCluster) Subscribe(ctx context.Context, channels ...string) *redis.
 func (c *fakeCluster) move(channel string, to *fakeNode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	slot := testSlot(channel)
+	slot := hashslot.Of(channel)
 	from := c.owner(slot)
 	c.moved[slot] = to
 	if from != nil && from != to {
@@ -119,7 +120,7 @@ func (c *fakeCluster) set(f func(c *fakeCluster)) {
 func (c *fakeCluster) publish(channel, payload string) (heard int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.owner(testSlot(channel))
+	n := c.owner(hashslot.Of(channel))
 	if n == nil {
 		return 0
 	}
@@ -147,7 +148,7 @@ func (c *fakeCluster) publish(channel, payload string) (heard int) {
 func (c *fakeCluster) on(node, i int) string {
 	for n := 0; ; n++ {
 		channel := fmt.Sprintf("c:{%d-%d-%d}", node, i, n)
-		if testSlot(channel)*len(c.nodes)/16384 == node {
+		if hashslot.Of(channel)*len(c.nodes)/16384 == node {
 			return channel
 		}
 	}

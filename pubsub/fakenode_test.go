@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/hashslot"
 )
 
 // fakeNode is a cluster's node, as far as subscriptions go, in a bubble.
@@ -155,9 +157,9 @@ func (p *peer) serve(name string, args []string) {
 
 func (p *peer) serveSharded(subscribe bool, channels []string) {
 	n := p.n
-	slot := testSlot(channels[0])
+	slot := hashslot.Of(channels[0])
 	for _, channel := range channels {
-		if testSlot(channel) != slot {
+		if hashslot.Of(channel) != slot {
 			p.reply("-CROSSSLOT Keys in request don't hash to the same slot\r\n")
 			return
 		}
@@ -194,7 +196,7 @@ func (p *peer) confirm(subscribe bool, channels []string) {
 func (n *fakeNode) drop(slot int) {
 	for p := range n.peers {
 		for _, channel := range slices.Sorted(maps.Keys(p.sharded)) {
-			if testSlot(channel) == slot {
+			if hashslot.Of(channel) == slot {
 				delete(p.sharded, channel)
 				p.push("sunsubscribe", channel, "")
 			}

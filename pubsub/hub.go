@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/hashslot"
 )
 
 // Subscriber opens subscription connections. *redis.Client and
@@ -166,7 +168,7 @@ func (h *Hub) place(channel string) (*nodeConn, *slot) {
 	if h.router == nil {
 		return h.plain, nil
 	}
-	s := h.router.slot(slotOf(channel))
+	s := h.router.slot(hashslot.Of(channel))
 	return s.line, s
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/hashslot"
 )
 
 // errUnsharded means that the node has no sharded pub/sub, or refuses it to this user.
@@ -71,7 +73,7 @@ func movedSlot(err error) (slot int, moved bool) {
 		return 0, false
 	}
 	slot, e := strconv.Atoi(fields[1])
-	return slot, e == nil && slot >= 0 && slot < slotCount
+	return slot, e == nil && slot >= 0 && slot < hashslot.Count
 }
 
 // unsharded reports whether a refusal of SSUBSCRIBE means the command and not the

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/hashslot"
 	"github.com/redlatch/redlatch/pubsub"
 )
 
@@ -232,7 +233,7 @@ func TestShardedMapChangesUnderAWorkingConnection(t *testing.T) {
 		c.pass(time.Minute)
 		c.nodes[0].set(func(n *fakeNode) { n.replica = true }) // accepts, too
 		c.set(func(c *fakeCluster) {
-			c.moved[testSlot(channel)] = c.nodes[1]
+			c.moved[hashslot.Of(channel)] = c.nodes[1]
 			c.learn()
 		})
 		c.pass(21 * time.Second)
@@ -260,9 +261,9 @@ func TestShardedMapIsWrongForAMoment(t *testing.T) {
 		c.hub.Listen(channel, r.listen)
 		c.settle()
 		for range 10 {
-			c.set(func(c *fakeCluster) { c.known[testSlot(channel)] = c.nodes[1] })
+			c.set(func(c *fakeCluster) { c.known[hashslot.Of(channel)] = c.nodes[1] })
 			c.pass(10*time.Second + time.Millisecond)
-			c.set(func(c *fakeCluster) { c.known[testSlot(channel)] = c.nodes[0] })
+			c.set(func(c *fakeCluster) { c.known[hashslot.Of(channel)] = c.nodes[0] })
 			c.pass(10 * time.Second)
 		}
 		wantEvents(c.T, &r, subscribed(channel))
@@ -358,7 +359,7 @@ func TestShardedManySlotsNotServed(t *testing.T) {
 		for i := range slots {
 			channel := fmt.Sprintf("{%d}", i)
 			c.set(func(c *fakeCluster) {
-				c.moved[testSlot(channel)], c.known[testSlot(channel)] = nil, nil
+				c.moved[hashslot.Of(channel)], c.known[hashslot.Of(channel)] = nil, nil
 			})
 			c.hub.Listen(channel, func(pubsub.Event) {})
 		}
@@ -471,10 +472,10 @@ func TestShardedComesBackBeforeItHasLeft(t *testing.T) {
 		c.nodes[0].set(func(n *fakeNode) { n.mute = true })
 		c.hub.Listen(c.on(0, 1), func(pubsub.Event) {})
 		c.nodes[1].set(func(n *fakeNode) { n.replica = true })
-		c.set(func(c *fakeCluster) { c.known[testSlot(channel)] = c.nodes[1] })
+		c.set(func(c *fakeCluster) { c.known[hashslot.Of(channel)] = c.nodes[1] })
 		c.pass(21 * time.Second)
 		wantEvents(c.T, &r, subscribed(channel), resubscribed(channel))
-		c.set(func(c *fakeCluster) { c.known[testSlot(channel)] = c.nodes[0] })
+		c.set(func(c *fakeCluster) { c.known[hashslot.Of(channel)] = c.nodes[0] })
 		c.pass(21 * time.Second)
 		if sub.Confirmed() {
 			c.Error("confirmed by what was before")

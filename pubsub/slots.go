@@ -3,6 +3,8 @@ package pubsub
 import (
 	"slices"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/hashslot"
 )
 
 // perSlot bounds the rate of attempts when many slots wait to be subscribed anew: on average one
@@ -103,7 +105,7 @@ func (l *nodeConn) dropped(name string) {
 		l.registry.forget(ch)
 		return
 	}
-	l.lost(slotOf(name), errDropped, true)
+	l.lost(hashslot.Of(name), errDropped, true)
 }
 
 // serves notes that Redis has confirmed a channel of the slot.

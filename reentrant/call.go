@@ -41,7 +41,7 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 		return nil
 	}
 	done, returned := make(chan struct{}), false
-	c.workers.run(func() { // Close waits for it
+	c.workers.Run(func() { // Close waits for it
 		defer c.end()
 		defer close(done)
 		f(endless(ctx))

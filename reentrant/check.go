@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/preflight"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -85,6 +86,24 @@ type findings struct {
 
 func (f *findings) fail(err error) { f.errs = append(f.errs, err) }
 
+// add takes what was found out about a server, and reports whether something that is required
+// is missing.
+func (f *findings) add(server string, found preflight.Findings) (bad bool) {
+	for _, d := range found.Denials {
+		e := &PermissionError{Server: server, Rule: d.Rule, Without: d.Without, Required: d.Required, Err: d.Err}
+		if d.Required {
+			bad = true
+			f.fail(e)
+		} else {
+			f.warnings = append(f.warnings, e)
+		}
+	}
+	if e := found.Eviction; e != nil {
+		f.warnings = append(f.warnings, &EvictionError{Server: server, Policy: e.Policy, MaxMemory: e.MaxMemory})
+	}
+	return bad
+}
+
 func unchecked(err error) error { return fmt.Errorf("redlatch: check: %w", err) }
 
 // checkLike looks at a lock like l on every server that may have it. It begins nothing more
@@ -105,17 +124,54 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		// Not by NewLock: the name is longer than that of a lock, which may be as long as
 		// NewLock allows. Redis takes longer ones.
 		lock := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
-		p := probe{lock: lock, node: c.rdb, server: c.address, sharded: c.hub.Sharded(), found: found}
-		if c.cluster != nil {
-			master, err := c.cluster.MasterForKey(lasting, lock.keys.Lock)
-			if err != nil {
-				found.fail(unreachable(p.server, err))
-				continue
-			}
-			p.node, p.server = master, master.Options().Addr
-		}
-		p.run(ctx, lasting)
+		c.checkLock(ctx, lasting, lock, found)
 	}
+}
+
+// checkLock looks at a lock on the server that has it, and takes it if no permission that is
+// required is missing: otherwise the lock would be taken and not released, or not renewed, which
+// is what Check is to prevent.
+func (c *Client) checkLock(ctx, lasting context.Context, lock *Lock, found *findings) {
+	t := preflight.Target{
+		Node: c.rdb, Keys: lock.keys, Prefix: c.cfg.prefix, Fencing: lock.fencing,
+		Cluster: c.cluster != nil, Sharded: c.hub.Sharded(), Replicas: c.cfg.replicas > 0,
+	}
+	server := c.address
+	if c.cluster != nil {
+		master, err := c.cluster.MasterForKey(lasting, lock.keys.Lock)
+		if err != nil {
+			found.fail(unreachable(server, err))
+			return
+		}
+		t.Node, server = master, master.Options().Addr
+	}
+	if c.nameRecord != nil {
+		t.NameKey = c.nameRecord.key + ":check"
+	}
+	givenUp := func() bool { return ctx.Err() != nil || c.isClosing() }
+	seen, err := preflight.Run(lasting, t, givenUp)
+	bad := found.add(server, seen)
+	switch {
+	case err != nil:
+		found.fail(unreachable(server, err))
+	case !bad && !givenUp():
+		if err := lock.tryOnce(lasting, server); err != nil {
+			found.fail(err)
+		}
+	}
+}
+
+// tryOnce takes the lock once and releases it, without fencing, whose counter would stay.
+func (l *Lock) tryOnce(ctx context.Context, server string) error {
+	ctx = WithOwner(ctx, "check")
+	lock := &Lock{c: l.c, name: l.name, keys: l.keys}
+	switch ok, err := lock.TryLock(ctx, 0, 0); {
+	case err != nil:
+		return err
+	case !ok:
+		return unchecked(fmt.Errorf("%s: lock %q was taken", server, l.name))
+	}
+	return lock.Unlock(ctx)
 }
 
 // onEachMaster returns names that begin with the given one, of which each master of the

@@ -3,9 +3,8 @@ package reentrant
 import (
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redlatch/redlatch/internal/preflight"
 )
 
 var (
@@ -52,43 +51,10 @@ func (e *EvictionError) Error() string {
 // Is makes it [ErrEviction].
 func (e *EvictionError) Is(target error) bool { return target == ErrEviction }
 
-// denial is what a refusal for want of permission is about.
-type denial int
-
-const (
-	notDenied denial = iota
-	commandDenied
-	keyDenied
-	channelDenied
-)
-
-// denialOf reads Redis' words. command is the name that it gives to what was refused,
-// which is another than the one sent when go-redis sends one of its own first.
-//
-// Redis 6 and 7.0 say "this user has no permissions to run the 'get' command", with "or its
-// subcommand" behind it in some, and "... to access one of the keys used as arguments"; 7.2 and later "User u has no
-// permissions to run the 'get' command", and "No permissions to access a key" or "a channel".
-func denialOf(err error) (what denial, command string) {
-	var reply redis.Error
-	if !errors.As(err, &reply) || !redis.HasErrorPrefix(err, "NOPERM") {
-		return notDenied, ""
-	}
-	text := strings.ToLower(reply.Error())
-	_, text, _ = strings.Cut(text, "permissions to ")
-	if rest, ok := strings.CutPrefix(text, "run the '"); ok {
-		command, _, _ = strings.Cut(rest, "'")
-		return commandDenied, command
-	}
-	if strings.Contains(text, "channels used") || strings.HasSuffix(text, " channel") {
-		return channelDenied, ""
-	}
-	return keyDenied, ""
-}
-
 // unreachable is the error of a server that no command could be sent to, which may be
 // a permission too: go-redis sends commands of its own before any other.
 func unreachable(server string, err error) error {
-	if what, command := denialOf(err); what == commandDenied {
+	if what, command := preflight.DenialOf(err); what == preflight.Command {
 		return &PermissionError{Server: server, Rule: "+" + command, Without: "no connection is made", Required: true, Err: err}
 	}
 	return unchecked(fmt.Errorf("%s: %w", server, err))

@@ -54,7 +54,7 @@ func (s *cleanups) add(x *cleanup) {
 func (s *cleanups) enlist() {
 	if len(s.queue) > 0 && !s.waiting && s.workers < cleaners {
 		s.workers++
-		s.c.workers.gone.Go(s.work) // ends when nothing is left; Close waits for each clean-up
+		s.c.workers.Go(s.work) // ends when nothing is left; Close waits for each clean-up
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/pubsub"
 	"github.com/redlatch/redlatch/watchdog"
@@ -27,10 +28,10 @@ type Client struct {
 	reach    reach
 	cfg      config
 	id       string
-	commands lua.Processor // rdb, in pipelines while many goroutines use it
-	single   lua.Processor // rdb, each command by itself
-	plain    lua.Processor // the same, for commands that are no scripts
-	reload   *reloader     // nil unless rdb is of a Cluster
+	commands lua.Processor     // rdb, in pipelines while many goroutines use it
+	single   lua.Processor     // rdb, each command by itself
+	plain    lua.Processor     // the same, for commands that are no scripts
+	reload   *redisio.Reloader // nil unless rdb is of a Cluster
 
 	renewer  *renewer
 	watchdog *watchdog.Watchdog
@@ -46,7 +47,7 @@ type Client struct {
 	nameRecord *nameRecord // nil without a name
 	names      names
 
-	workers  workers
+	workers  *redisio.Workers
 	fields   ownerFields
 	spare    sync.Pool // of *waiter
 	timers   sync.Pool // of *time.Timer, stopped (release_wait.go)
@@ -113,7 +114,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.nameRecord = newNameRecord(c)
 	c.route()
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.workers.ctx, c.workers.work = c.ctx, make(chan func())
+	c.workers = redisio.NewWorkers(c.ctx)
 	c.watchdog = watchdog.New(watchdog.Config{
 		Lease:  cfg.lease,
 		Renew:  c.renewer.renew,
@@ -136,7 +137,7 @@ func (c *Client) route() {
 	client, _ := c.rdb.(*redis.Client) // not a wrapper: its own Process would be passed by
 	var pool lua.Processor = c.rdb
 	if c.cluster != nil {
-		c.reload = &reloader{rdb: c.rdb, cluster: c.cluster}
+		c.reload = redisio.NewReloader(c.rdb, c.cluster)
 		pool = c.reload
 	}
 	single := c.reach.single(client, pool)
@@ -144,13 +145,13 @@ func (c *Client) route() {
 	switch {
 	case c.cluster != nil:
 	case client != nil && c.reach.limit >= 0:
-		many = lua.NewCombiner(c.reach.pipelined(client))
+		many = redisio.NewCombiner(c.reach.pipelined(client))
 	case client == nil && c.reach.limit > 0:
-		many = lua.NewCombiner(c.rdb)
+		many = redisio.NewCombiner(c.rdb)
 	}
 	c.plain = single
-	courier := newCourier(c.reach, single, many)
-	c.commands, c.single = courier, alone{courier}
+	courier := redisio.NewCourier(c.reach.askable(), single, many, timedOut)
+	c.commands, c.single = courier, courier.Alone()
 	c.renewer = newRenewer(c.reach.withinLease(client, single, c.cfg.lease), c.reach, c.cluster != nil)
 }
 

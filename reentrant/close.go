@@ -52,7 +52,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.eachState((*lockState).abandon)
 	rest := errors.Join(c.drain(ctx), c.watchdog.Close(ctx), c.renewer.wait(ctx), c.hub.Close(ctx))
 	if rest == nil {
-		c.workers.gone.Wait() // nothing is in flight: those that are left wait for c.ctx
+		c.workers.Wait() // nothing is in flight: those that are left wait for c.ctx
 	}
 	if err == nil {
 		err = rest // otherwise ctx is over, and they only say that they had no time

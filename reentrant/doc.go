@@ -81,14 +81,14 @@
 // grants a lock.
 //
 // All commands go through the program's go-redis client and its hooks. Renewals leave its pool
-// when that does not answer (lanes.go, detour.go); a command about a lock never does, but has
-// the pool's dead connections found before it is repeated (courier.go).
+// when that does not answer (lanes.go, redisio.Detours); a command about a lock never does, but has
+// the pool's dead connections found before it is repeated (redisio.Courier).
 //
 // Mutexes are taken in the order lockState.mu, then Client.mu or those of the watchdog
 // and the hub; never two queues' at once. Goroutines: the watchdog's and the hub's,
-// which they own; one for each command whose caller can leave (call), kept for a while for the next (workers), one for each
+// which they own; one for each command whose caller can leave (call), kept for a while for the next (redisio.Workers), one for each
 // clean-up (lockState.background), one that writes the Client's name while it is in use (namerecord.go), one for each queue whose field lags behind its holder
 // (lockState.follow), and one or a few for each renewal (lanes.go), which Close waits for. While a
-// pool does not answer, short ones ask its idle connections (courier.go). In a Cluster go-redis reads its map on a goroutine of
-// its own when reload.go asks for it.
+// pool does not answer, short ones ask its idle connections (redisio.Courier). In a Cluster go-redis reads its map on a goroutine of
+// its own when redisio.Reloader asks for it.
 package reentrant

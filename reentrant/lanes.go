@@ -43,7 +43,7 @@ var (
 
 // part is what one script renews.
 type part struct {
-	slot    uint16
+	slot    int
 	targets []watchdog.Target
 	lease   time.Duration
 	alone   bool // others wait for this part: it ends with ctx
@@ -173,7 +173,7 @@ func (r *renewer) byPool(ctx context.Context, p part) answer {
 // wrapper that it has passed by may have to do with what the key is called.
 func (r *renewer) byDetour(ctx context.Context, p part) answer {
 	a := guarded(ctx, r.detours, p)
-	if r.detours.reach.whole {
+	if r.whole {
 		return a
 	}
 	for i, result := range a.results {
@@ -197,7 +197,7 @@ func guarded(ctx context.Context, p lua.Processor, w part) (a answer) {
 
 // tries returns how many tries in a row the pool has not answered, and counts one more if
 // there was any.
-func (r *renewer) tries(slot uint16) int {
+func (r *renewer) tries(slot int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.trouble[slot]
@@ -208,7 +208,7 @@ func (r *renewer) tries(slot uint16) int {
 }
 
 // note keeps whether the pool has answered, or not by the time it should have.
-func (r *renewer) note(slot uint16, answered bool) {
+func (r *renewer) note(slot int, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

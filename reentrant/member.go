@@ -143,7 +143,7 @@ func (c *Client) describe(ctx context.Context, key string) (multi.Server, error)
 	}
 	info := question{redis.NewStringCmd(ctx, "info", "server")}
 	err := node.Process(ctx, info)
-	c.reload.learn(ctx, err)
+	c.reload.Learn(ctx, err)
 	if err != nil {
 		return multi.Server{}, err
 	}

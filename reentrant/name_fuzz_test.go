@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/redlatch/redlatch/internal/preflight"
 )
 
 // nameSeeds are what has gone wrong elsewhere, or nearly here.
@@ -28,25 +30,25 @@ type made struct {
 
 // lockOf makes the lock of a name under a prefix, if both are accepted. Its Client does
 // nothing else: New would take most of the time.
-func lockOf(t *testing.T, prefix, name string) (l *Lock, names made, accepted bool) {
+func lockOf(t *testing.T, prefix, name string) (names made, accepted bool) {
 	t.Helper()
 	cfg, err := newConfig([]Option{WithPrefix(prefix)})
 	if err != nil {
 		if !errors.Is(err, ErrInvalidOption) {
 			t.Fatal(err)
 		}
-		return nil, made{}, false
+		return made{}, false
 	}
 	c := &Client{cfg: cfg, id: "0f8fad5b-d9cb-869f-a165-70867728950e"}
-	l = c.NewLock(name)
+	l := c.NewLock(name)
 	if l.err != nil {
 		if !errors.Is(l.err, ErrInvalidName) {
 			t.Fatal(l.err)
 		}
-		return nil, made{}, false
+		return made{}, false
 	}
 	k := l.keys
-	return l, made{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own()}, true
+	return made{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own()}, true
 }
 
 func (m made) keys() []string { return []string{m.lock, m.epoch, m.turn, m.waiters, m.token} }
@@ -71,7 +73,7 @@ func FuzzName(f *testing.F) {
 		f.Add("lock:", name)
 	}
 	f.Fuzz(func(t *testing.T, prefix, name string) {
-		l, m, accepted := lockOf(t, prefix, name)
+		m, accepted := lockOf(t, prefix, name)
 		if !accepted {
 			return
 		}
@@ -98,7 +100,7 @@ func FuzzName(f *testing.F) {
 			"": m.lock, "redlatch_epoch:": m.epoch, "redlatch_turn:": m.turn, "redlatch_waiters:": m.waiters,
 			"redisson_lock_token:": m.token, "redisson_lock__channel:": m.own, "redlatch_listeners:": m.listeners,
 		} {
-			if rule := l.rule("", kind); !allows(rule, other) {
+			if rule := preflight.Rule(prefix, m.lock, "", kind); !allows(rule, other) {
 				t.Fatalf("%q does not allow %q", rule, other)
 			}
 		}
@@ -132,8 +134,8 @@ func FuzzTwoNames(f *testing.F) {
 		f.Add("", name, "redlatch_turn:", "{"+name+"}")
 	}
 	f.Fuzz(func(t *testing.T, prefix1, name1, prefix2, name2 string) {
-		l, m1, accepted1 := lockOf(t, prefix1, name1)
-		_, m2, accepted2 := lockOf(t, prefix2, name2)
+		m1, accepted1 := lockOf(t, prefix1, name1)
+		m2, accepted2 := lockOf(t, prefix2, name2)
 		if !accepted1 || !accepted2 || m1.lock == m2.lock {
 			return
 		}
@@ -166,7 +168,7 @@ func FuzzTwoNames(f *testing.F) {
 		}
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			for _, other := range kinds[kind] {
-				if rule := l.rule("", kind); allows(rule, other) {
+				if rule := preflight.Rule(prefix1, m1.lock, "", kind); allows(rule, other) {
 					t.Fatalf("%q, for %q, allows %q of %q", rule, prefix1, other, m2.lock)
 				}
 			}

@@ -102,7 +102,7 @@ func (r *nameRecord) use() {
 	r.used.Store(true)
 	if !r.keeping {
 		r.keeping = true
-		r.c.workers.gone.Go(r.renew) // ends when the Client is not in use, or with its ctx
+		r.c.workers.Go(r.renew) // ends when the Client is not in use, or with its ctx
 	}
 }
 

@@ -2,10 +2,13 @@ package reentrant
 
 import (
 	"context"
+	"errors"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -17,7 +20,7 @@ const replyWithin = 5 * time.Second
 // through it. It changes nothing about that client.
 type reach struct {
 	// node is the client to which commands about key go; nil if there is no telling.
-	node func(ctx context.Context, key string) (node, error)
+	node redisio.NodeOf
 
 	// whole says that a command to node passes by nothing that is between the program's client
 	// and Redis: neither a wrapper nor the hooks of a Cluster's client.
@@ -28,25 +31,13 @@ type reach struct {
 	limit time.Duration
 }
 
-// node is what is used of a client of one server, or of one node of a Cluster.
-type node interface {
-	// WithTimeout gives one that has the same pool, other timeouts and no hooks. It must
-	// not be closed: the pool would be.
-	WithTimeout(timeout time.Duration) *redis.Client
-
-	// Conn gives one that has the same hooks. It takes no connection before it needs one.
-	Conn() *redis.Conn
-
-	Options() *redis.Options
-}
-
 // reachOf asks for abilities and not for types: a wrapper that embeds its client has them too.
 func reachOf(t target) reach {
 	switch r := t.inner.(type) {
-	case node:
+	case redisio.Node:
 		_, whole := t.rdb.(*redis.Client)
 		return reach{
-			node:  func(context.Context, string) (node, error) { return r, nil },
+			node:  func(context.Context, string) (redisio.Node, error) { return r, nil },
 			whole: whole,
 			limit: r.Options().ReadTimeout,
 		}
@@ -55,7 +46,7 @@ func reachOf(t target) reach {
 		Options() *redis.ClusterOptions
 	}:
 		return reach{
-			node:  func(ctx context.Context, key string) (node, error) { return r.MasterForKey(ctx, key) },
+			node:  func(ctx context.Context, key string) (redisio.Node, error) { return r.MasterForKey(ctx, key) },
 			limit: r.Options().ReadTimeout,
 		}
 	}
@@ -87,7 +78,7 @@ func (r reach) withinLease(rdb *redis.Client, p lua.Processor, lease time.Durati
 }
 
 // pipelined is rdb, with the wait for a reply bounded as by single where that can be.
-func (r reach) pipelined(rdb *redis.Client) lua.Pipelined {
+func (r reach) pipelined(rdb *redis.Client) redisio.Pipelined {
 	if r.limit == 0 {
 		return bounded{rdb, replyWithin}
 	}
@@ -102,42 +93,35 @@ type bounded struct {
 }
 
 func (b bounded) Process(ctx context.Context, cmd redis.Cmder) error {
-	return behindHooks(b.client, b.client.WithTimeout(b.within)).Process(ctx, cmd)
+	return redisio.BehindHooks(b.client, b.client.WithTimeout(b.within)).Process(ctx, cmd)
 }
 
 func (b bounded) Pipeline() redis.Pipeliner {
-	return behindHooks(b.client, b.client.WithTimeout(b.within)).Pipeline()
+	return redisio.BehindHooks(b.client, b.client.WithTimeout(b.within)).Pipeline()
 }
 
-// behindHooks is a client with the hooks of n, behind which its commands go to another. It
-// takes no connection and needs not be closed.
-func behindHooks(n node, to lua.Pipelined) *redis.Conn {
-	conn := n.Conn()
-	conn.AddHook(diversion{to}) // the innermost; those of n stay as they are
-	return conn
-}
-
-// diversion is the hook that sends commands to another client.
-type diversion struct{ to lua.Pipelined }
-
-func (d diversion) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (d diversion) ProcessHook(redis.ProcessHook) redis.ProcessHook { return d.to.Process }
-
-func (d diversion) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		pipe := d.to.Pipeline()
-		_ = pipe.BatchProcess(ctx, cmds...) // gathers them, and cannot fail
-		_, err := pipe.Exec(ctx)
-		return err
+// askable is the way to the nodes whose idle connections can be asked for a sign of life: nil where
+// that cannot have a limit of our own.
+func (r reach) askable() redisio.NodeOf {
+	if r.limit < 0 {
+		return nil
 	}
+	return r.node
 }
 
-// keyOf is the first key of a script's command.
-func keyOf(cmd redis.Cmder) string {
-	if args := cmd.Args(); len(args) > 3 {
-		key, _ := args[3].(string)
-		return key
+// detours is the way past the pool; nil if there is none.
+func (r reach) detours() *redisio.Detours {
+	if r.node == nil {
+		return nil
 	}
-	return ""
+	return redisio.NewDetours(r.node, replyWithin, r.limit >= 0)
+}
+
+// timedOut reports that a command was sent and not answered in time.
+func timedOut(err error) bool {
+	if err == nil {
+		return false // before the allocation that errors.As needs
+	}
+	var network net.Error
+	return lua.Unknown(err) && (errors.Is(err, lua.ErrNoReply) || errors.As(err, &network) && network.Timeout())
 }

@@ -3,11 +3,12 @@ package reentrant
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/hashslot"
+	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/watchdog"
 )
@@ -19,19 +20,20 @@ const renewAtOnce = 16
 // script may only touch one slot, one for each slot. Each such part is renewed by itself
 // (lanes.go).
 type renewer struct {
-	pool      lua.Processor // through the program's client
-	detours   *detours      // past its pool; nil if there is no such way
+	pool      lua.Processor    // through the program's client
+	detours   *redisio.Detours // past its pool; nil if there is no such way
+	whole     bool             // detours leave out nothing but the pool
 	clustered bool
 
 	probing atomic.Int32   // lanes under way through a pool in trouble
 	lanes   sync.WaitGroup // all lanes
 
 	mu      sync.Mutex
-	trouble map[uint16]int // by slot, how many tries in a row the pool has not answered; slot 0 if there are none; guarded by mu
+	trouble map[int]int // by slot, how many tries in a row the pool has not answered; slot 0 if there are none; guarded by mu
 }
 
 func newRenewer(pool lua.Processor, r reach, clustered bool) *renewer {
-	return &renewer{pool: pool, detours: newDetours(r), clustered: clustered, trouble: make(map[uint16]int)}
+	return &renewer{pool: pool, detours: r.detours(), whole: r.whole, clustered: clustered, trouble: make(map[int]int)}
 }
 
 // renew implements [watchdog.RenewFunc].
@@ -39,9 +41,9 @@ func (r *renewer) renew(ctx context.Context, targets []watchdog.Target, lease ti
 	if !r.clustered {
 		return r.renewPart(ctx, part{targets: targets, lease: lease})
 	}
-	slots := make(map[uint16][]int) // indices into targets
+	slots := make(map[int][]int) // indices into targets
 	for i, t := range targets {
-		slot := slotOf(t.Key)
+		slot := hashslot.Of(t.Key)
 		slots[slot] = append(slots[slot], i)
 	}
 	return r.renewSlots(ctx, targets, slots, lease)
@@ -59,7 +61,7 @@ func growth(p lua.Processor) int {
 // renewSlots renews each slot by a script of its own, several at a time. It returns
 // when ctx ends: one node that does not answer must not cost the locks on the
 // others their renewal. What is not known by then has failed.
-func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slots map[uint16][]int, lease time.Duration) []watchdog.Result {
+func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slots map[int][]int, lease time.Duration) []watchdog.Result {
 	type answer struct {
 		indices []int
 		results []watchdog.Result
@@ -118,27 +120,4 @@ func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Targ
 		}
 	}
 	return results, err
-}
-
-// slotOf is the cluster slot of a key: CRC16 (XMODEM) of its hash tag modulo
-// 16384, as the cluster specification has it
-// (https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/).
-func slotOf(key string) uint16 {
-	if _, after, ok := strings.Cut(key, "{"); ok {
-		if tag, _, ok := strings.Cut(after, "}"); ok && tag != "" {
-			key = tag
-		}
-	}
-	var crc uint16
-	for i := range len(key) {
-		crc ^= uint16(key[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc % 16384
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -19,8 +20,7 @@ type replicaAcks struct {
 
 func (c *Client) replicaAcks(key string) *replicaAcks { return &replicaAcks{c: c, key: key} }
 
-// Process implements [lua.Processor]. WAIT counts for what was written before on
-// its own connection, and is not allowed in a script: hence a pipeline.
+// Process implements [lua.Processor].
 func (a *replicaAcks) Process(ctx context.Context, cmd redis.Cmder) error {
 	if a.c.cfg.replicas == 0 {
 		return a.c.commands.Process(ctx, cmd)
@@ -30,20 +30,9 @@ func (a *replicaAcks) Process(ctx context.Context, cmd redis.Cmder) error {
 		cmd.SetErr(err)
 		return err
 	}
-	if err := pipe.Process(ctx, cmd); err != nil {
-		cmd.SetErr(err)
-		return err
-	}
-	wait := redis.NewIntCmd(ctx, "wait", a.c.cfg.replicas, a.c.cfg.ackWithin.Milliseconds())
-	if err := pipe.Process(ctx, wait); err != nil {
-		cmd.SetErr(err)
-		return err
-	}
-	// Exec's error is the first one of the commands'; each has its own too.
-	_, _ = pipe.Exec(ctx)
-	a.c.reload.learn(ctx, cmd.Err()) // in a Cluster go-redis takes no note: it was for one node
-	a.acks = int(wait.Val())
-	return cmd.Err()
+	a.acks, err = redisio.ProcessAndWait(ctx, pipe, cmd, a.c.cfg.replicas, a.c.cfg.ackWithin)
+	a.c.reload.Learn(ctx, err) // in a Cluster go-redis takes no note: it was for one node
+	return err
 }
 
 // pipeline is one to the node that has the key: a cluster client would send WAIT,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/preflight"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -24,7 +25,7 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
 		_ = l.syncFieldFirst(ctx) // then the holder is told as Redis has it
 		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
-		if what, _ := denialOf(err); what == keyDenied && fencing {
+		if what, _ := preflight.DenialOf(err); what == preflight.Key && fencing {
 			fencing = false // who uses no fencing may have no right to the counter
 			r, err = lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		}

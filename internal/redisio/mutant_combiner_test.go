@@ -1,4 +1,4 @@
-package lua_test
+package redisio_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlatch/redlatch/lua"
+	"github.com/redlatch/redlatch/internal/redisio"
 )
 
 // gate is a hook of a client that has no server. A command, or a pipeline, ends when the
@@ -44,7 +44,7 @@ func TestMutantCombinerCountsThoseThatOvertake(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"}) // never dialled
 		defer rdb.Close()
 		rdb.AddHook(g)
-		c := lua.NewCombiner(rdb)
+		c := redisio.NewCombiner(rdb)
 		for round := range 3 {
 			g.open = make(chan struct{})
 			var calls sync.WaitGroup

@@ -1,16 +1,12 @@
-package reentrant
+package redisio
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlatch/redlatch/lua"
 )
 
 const (
@@ -20,100 +16,97 @@ const (
 	// maxSwept is how many connections of a pool are asked at a time.
 	maxSwept = 256
 
-	// maxSilent is of how many locks it is known that the last command was not answered.
+	// maxSilent is of how many keys it is known that the last command was not answered.
 	maxSilent = 1024
 )
 
-// courier carries the commands about single locks. Where the last one about a lock was not
+// Courier carries the commands about single keys. Where the last one about a key was not
 // answered the connections in the pool may be dead and not known to be, and each repetition would
 // find another such one and cost a ReadTimeout. So before it repeats a command it has the idle
 // connections asked for a sign of life, all at once: those that give none leave the pool, as they
 // do after any command.
 //
 // The command itself goes the way of all others, through the program's pool and hooks: its
-// order among the commands about a lock, and the name that a hook may give the key, are
+// order among the commands about a key, and the name that a hook may give the key, are
 // what mutual exclusion rests on.
-type courier struct {
-	single lua.Processor // each command by itself
-	many   lua.Processor // in pipelines while many goroutines use it
-	reach  reach
+type Courier struct {
+	single Processor // each command by itself
+	many   Processor // in pipelines while many goroutines use it
+	nodes  NodeOf    // nil if idle connections cannot be asked
+	silent func(err error) bool
 
-	count atomic.Int32 // len(silent)
+	count atomic.Int32 // len(keys)
 
 	mu     sync.Mutex
-	silent map[string]struct{}      // keys of locks whose last command was not answered; guarded by mu
+	keys   map[string]struct{}      // about which the last command was not answered; guarded by mu
 	sweeps map[string]chan struct{} // by the node's address; closed when it is over; guarded by mu
 }
 
-func newCourier(r reach, single, many lua.Processor) *courier {
-	return &courier{
-		single: single, many: many, reach: r,
-		silent: make(map[string]struct{}), sweeps: make(map[string]chan struct{}),
+// NewCourier makes a Courier that sends commands by many, or by single if they are not to wait for
+// others. It finds the connections to ask by nodes; if that is nil it asks none. silent reports
+// that a command was sent and not answered in time.
+func NewCourier(nodes NodeOf, single, many Processor, silent func(err error) bool) *Courier {
+	return &Courier{
+		single: single, many: many, nodes: nodes, silent: silent,
+		keys: make(map[string]struct{}), sweeps: make(map[string]chan struct{}),
 	}
 }
 
-// alone is the courier for commands that are not to wait for others.
-type alone struct{ *courier }
-
-func (a alone) Process(ctx context.Context, cmd redis.Cmder) error {
-	return a.carry(ctx, cmd, a.courier.single)
-}
-
-// Process implements [lua.Processor].
-func (c *courier) Process(ctx context.Context, cmd redis.Cmder) error {
+// Process implements [Processor].
+func (c *Courier) Process(ctx context.Context, cmd redis.Cmder) error {
 	return c.carry(ctx, cmd, c.many)
 }
 
-func (c *courier) carry(ctx context.Context, cmd redis.Cmder, p lua.Processor) error {
+// Alone is the Courier for commands that are not to wait for others.
+func (c *Courier) Alone() Processor { return alone{c} }
+
+type alone struct{ c *Courier }
+
+func (a alone) Process(ctx context.Context, cmd redis.Cmder) error {
+	return a.c.carry(ctx, cmd, a.c.single)
+}
+
+func (c *Courier) carry(ctx context.Context, cmd redis.Cmder, p Processor) error {
 	key := keyOf(cmd)
 	if c.isSilent(key) {
 		c.sweep(ctx, key)
 		p = c.single // pipelines have connections of their own, which were not asked
 	}
 	err := p.Process(ctx, cmd)
-	c.note(key, timedOut(err))
+	c.note(key, c.silent(err))
 	return err
 }
 
-func (c *courier) isSilent(key string) bool {
+func (c *Courier) isSilent(key string) bool {
 	if c.count.Load() == 0 {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, silent := c.silent[key]
+	_, silent := c.keys[key]
 	return silent
 }
 
-func (c *courier) note(key string, silent bool) {
+func (c *Courier) note(key string, silent bool) {
 	if !silent && c.count.Load() == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !silent {
-		delete(c.silent, key)
-	} else if len(c.silent) < maxSilent {
-		c.silent[key] = struct{}{}
+		delete(c.keys, key)
+	} else if len(c.keys) < maxSilent {
+		c.keys[key] = struct{}{}
 	}
-	c.count.Store(int32(len(c.silent)))
-}
-
-// timedOut reports that a command was sent and not answered in time.
-func timedOut(err error) bool {
-	if err == nil {
-		return false // before the allocation that errors.As needs
-	}
-	var network net.Error
-	return lua.Unknown(err) && (errors.Is(err, lua.ErrNoReply) || errors.As(err, &network) && network.Timeout())
+	c.count.Store(int32(len(c.keys)))
 }
 
 // sweep asks the idle connections to the node of key, once for all that want it at the same time.
-func (c *courier) sweep(ctx context.Context, key string) {
-	if c.reach.node == nil || c.reach.limit < 0 {
-		return // no way to ask with a limit of our own
+func (c *Courier) sweep(ctx context.Context, key string) {
+	if c.nodes == nil {
+		return
 	}
-	n, err := c.reach.node(ctx, key)
+	n, err := c.nodes(ctx, key)
 	if err != nil {
 		return
 	}

@@ -1,6 +1,10 @@
-package reentrant
+package preflight
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/redlatch/redlatch/lua"
+)
 
 // What happens without a permission. The words are those of the errors and of SECURITY.md.
 const (
@@ -46,9 +50,9 @@ type keyCommands struct {
 
 // commandsOf lists what the scripts do with the keys of a lock. A command that could write is
 // given arguments that it refuses, which it does after Redis has looked at the permissions.
-func commandsOf(l *Lock) []keyCommands {
+func commandsOf(k *lua.Keys, fencing bool) []keyCommands {
 	const field = "f"
-	lock, epoch, turn, waiters, token := l.keys.Lock, l.keys.Epoch(), l.keys.Turn(), l.keys.Waiters(), l.keys.Token()
+	lock, epoch, turn, waiters, token := k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token()
 	return []keyCommands{
 		{lock, "", noGrant, true, []aclCommand{
 			{noGrant, true, []any{"exists", lock}},
@@ -78,24 +82,26 @@ func commandsOf(l *Lock) []keyCommands {
 			{noTelling, false, []any{"zrange", waiters, 0, 0}},
 			{noLeave, false, []any{"zrem", waiters, field}},
 		}},
-		{token, "redisson_lock_token:", noFencing, l.fencing, nil},
+		{token, "redisson_lock_token:", noFencing, fencing, nil},
 	}
 }
 
-// rule is what a user has to be given for the keys or channels of all locks under the prefix
-// that are of one kind.
-func (l *Lock) rule(sign, kind string) string {
-	p := globs.Replace(l.c.cfg.prefix) + "*"
-	if kind != "" && !strings.Contains(l.keys.Lock, "{") {
+// Rule is what a user has to be given for the keys or channels of one kind of all locks under the
+// prefix. lock is the key of one of them; kind is what such names begin with, empty for the lock's own.
+func Rule(prefix, lock, sign, kind string) string {
+	p := globs.Replace(prefix) + "*"
+	if kind != "" && !strings.Contains(lock, "{") {
 		p = "{" + p // the hash tag that such names are given
 	}
 	return sign + kind + p
 }
 
-// cardRule is rule for the keys that say what Clients call themselves.
-func (c *Client) cardRule() string {
-	p := globs.Replace(c.cfg.prefix) + "*"
-	if !strings.Contains(c.cfg.prefix, "{") {
+func (t *Target) rule(sign, kind string) string { return Rule(t.Prefix, t.Keys.Lock, sign, kind) }
+
+// nameRule is rule for the keys that say what Clients call themselves.
+func (t *Target) nameRule() string {
+	p := globs.Replace(t.Prefix) + "*"
+	if !strings.Contains(t.Prefix, "{") {
 		p = "{" + p
 	}
 	return "~redlatch_client:" + p

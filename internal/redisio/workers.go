@@ -1,4 +1,4 @@
-package reentrant
+package redisio
 
 import (
 	"context"
@@ -8,24 +8,29 @@ import (
 )
 
 const (
-	// maxIdle is how many goroutines of workers are kept for the next command.
+	// maxIdle is how many goroutines of Workers are kept for the next command.
 	maxIdle = 16
 	// idleFor is how long.
 	idleFor = time.Second
 )
 
-// workers runs what must go on when its caller leaves, on goroutines that are kept for the next
+// Workers runs what must go on when its caller leaves, on goroutines that are kept for the next
 // time: a new one begins with a small stack, and growing it through go-redis' calls costs more than all
 // else that a command costs here.
-type workers struct {
+type Workers struct {
 	ctx  context.Context // ends those that are kept
 	work chan func()     // to one that waits
 	idle atomic.Int32    // how many wait, or are about to
 	gone sync.WaitGroup  // all of them
 }
 
-// run runs f on a goroutine that waits, or on a new one.
-func (w *workers) run(f func()) {
+// NewWorkers makes Workers that keep no goroutine once ctx has ended.
+func NewWorkers(ctx context.Context) *Workers {
+	return &Workers{ctx: ctx, work: make(chan func())}
+}
+
+// Run runs f on a goroutine that waits, or on a new one.
+func (w *Workers) Run(f func()) {
 	select {
 	case w.work <- f:
 	default:
@@ -33,7 +38,13 @@ func (w *workers) run(f func()) {
 	}
 }
 
-func (w *workers) serve(f func()) {
+// Go runs f on a goroutine of its own, which ends with f.
+func (w *Workers) Go(f func()) { w.gone.Go(f) }
+
+// Wait waits for the goroutines of Run and Go.
+func (w *Workers) Wait() { w.gone.Wait() }
+
+func (w *Workers) serve(f func()) {
 	timer := time.NewTimer(idleFor)
 	defer timer.Stop()
 	for f != nil {
@@ -44,7 +55,7 @@ func (w *workers) serve(f func()) {
 }
 
 // wait returns what to run next, or nil if there is nothing.
-func (w *workers) wait(enough <-chan time.Time) func() {
+func (w *Workers) wait(enough <-chan time.Time) func() {
 	defer w.idle.Add(-1)
 	if w.idle.Add(1) > maxIdle {
 		return nil

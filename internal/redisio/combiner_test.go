@@ -1,4 +1,4 @@
-package lua_test
+package redisio_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlatch/redlatch/internal/faultproxy"
+	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/lua"
 )
@@ -151,7 +152,7 @@ const gangSize = 24
 
 // gang is many goroutines with one Combiner, and counts its pipelines.
 type gang struct {
-	c         *lua.Combiner
+	c         *redisio.Combiner
 	pipelines atomic.Int64
 	longest   atomic.Int64
 }
@@ -159,7 +160,7 @@ type gang struct {
 func newGang(t *testing.T, proxy *faultproxy.Proxy) *gang {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr(), DialerRetries: 1, ReadTimeout: 2 * time.Second})
 	t.Cleanup(func() { rdb.Close() })
-	g := &gang{c: lua.NewCombiner(rdb)}
+	g := &gang{c: redisio.NewCombiner(rdb)}
 	rdb.AddHook(g)
 	return g
 }
@@ -170,7 +171,7 @@ func (g *gang) keys(i int) *lua.Keys {
 }
 
 func (g *gang) acquire(ctx context.Context, i int) error {
-	granted, err := lua.Acquire{Owner: "a:1", Lease: lease, Order: lua.Order{Number: 1}, Client: "a"}.Run(ctx, g.c, g.keys(i))
+	granted, err := lua.Acquire{Owner: "a:1", Lease: time.Minute, Order: lua.Order{Number: 1}, Client: "a"}.Run(ctx, g.c, g.keys(i))
 	if err == nil && granted.Verdict != lua.Done {
 		err = errors.New("not granted")
 	}

@@ -1,8 +1,9 @@
-package reentrant
+package redisio
 
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -12,14 +13,16 @@ import (
 // there are for them.
 const maxDetours = 8
 
-// detours sends commands past the pool of the program's client, on connections made for them
+// Detours sends commands past the pool of the program's client, on connections made for them
 // from the client's options, through its hooks (those of dialing excepted). It is for a pool
 // whose connections are dead and not known to be, or are all taken.
 //
 // A connection is not kept: the next time it would be an old one too.
-type detours struct {
-	reach reach
-	room  chan struct{} // full while maxDetours commands are under way
+type Detours struct {
+	nodes     NodeOf
+	within    time.Duration // for a connection and for a reply
+	deadlines bool          // may be set on a connection
+	room      chan struct{} // full while maxDetours commands are under way
 
 	mu   sync.Mutex
 	ways map[string]*way // by the node's address; guarded by mu; each lives while a command uses it
@@ -28,25 +31,28 @@ type detours struct {
 // way is a client of our own.
 type way struct {
 	client *redis.Client
-	users  int // guarded by detours.mu; the last one closes the client
+	users  int // guarded by Detours.mu; the last one closes the client
 }
 
-// newDetours returns nil if there is no way past the pool.
-func newDetours(r reach) *detours {
-	if r.node == nil {
-		return nil
+// NewDetours makes Detours to the nodes that nodes finds. Where connections must have no deadlines,
+// within limits the dialing only.
+func NewDetours(nodes NodeOf, within time.Duration, deadlines bool) *Detours {
+	return &Detours{
+		nodes: nodes, within: within, deadlines: deadlines,
+		room: make(chan struct{}, maxDetours), ways: make(map[string]*way),
 	}
-	return &detours{reach: r, room: make(chan struct{}, maxDetours), ways: make(map[string]*way)}
 }
 
-// Process implements [lua.Processor]. It ends with ctx, which must have a deadline.
-func (d *detours) Process(ctx context.Context, cmd redis.Cmder) error {
-	if !take(ctx, d.room) {
+// Process implements [Processor]. It ends with ctx, which must have a deadline.
+func (d *Detours) Process(ctx context.Context, cmd redis.Cmder) error {
+	select {
+	case d.room <- struct{}{}:
+	case <-ctx.Done():
 		cmd.SetErr(ctx.Err())
 		return ctx.Err()
 	}
 	defer func() { <-d.room }()
-	n, err := d.reach.node(ctx, keyOf(cmd))
+	n, err := d.nodes(ctx, keyOf(cmd))
 	if err != nil {
 		cmd.SetErr(err)
 		return err
@@ -54,14 +60,14 @@ func (d *detours) Process(ctx context.Context, cmd redis.Cmder) error {
 	address := n.Options().Addr
 	w := d.enter(address, n)
 	defer d.leave(address, w)
-	if d.reach.limit < 0 { // no deadlines: only closing ends a read
+	if !d.deadlines { // no deadlines: only closing ends a read
 		stop := context.AfterFunc(ctx, func() { w.client.Close() })
 		defer stop()
 	}
-	return behindHooks(n, w.client).Process(ctx, cmd)
+	return BehindHooks(n, w.client).Process(ctx, cmd)
 }
 
-func (d *detours) enter(address string, n node) *way {
+func (d *Detours) enter(address string, n Node) *way {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := d.ways[address]
@@ -73,7 +79,7 @@ func (d *detours) enter(address string, n node) *way {
 	return w
 }
 
-func (d *detours) leave(address string, w *way) {
+func (d *Detours) leave(address string, w *way) {
 	d.mu.Lock()
 	w.users--
 	last := w.users == 0
@@ -87,17 +93,17 @@ func (d *detours) leave(address string, w *way) {
 }
 
 // options are the program's, without what keeps connections or opens more than are needed.
-func (d *detours) options(n node) *redis.Options {
+func (d *Detours) options(n Node) *redis.Options {
 	o := *n.Options()
-	o.ReadTimeout, o.WriteTimeout = replyWithin, replyWithin // ctx may end sooner
-	if d.reach.limit < 0 {
+	o.ReadTimeout, o.WriteTimeout = d.within, d.within // ctx may end sooner
+	if !d.deadlines {
 		o.ReadTimeout, o.WriteTimeout = -2, -2
 	}
-	o.ContextTimeoutEnabled = d.reach.limit >= 0
-	o.DialTimeout, o.DialerRetries, o.MaxRetries = replyWithin, 1, -1
+	o.ContextTimeoutEnabled = d.deadlines
+	o.DialTimeout, o.DialerRetries, o.MaxRetries = d.within, 1, -1
 	o.PoolSize, o.PipelinePoolSize = 2*maxDetours, -1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
-	o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = replyWithin, 0
+	o.ConnMaxLifetime, o.ConnMaxLifetimeJitter = d.within, 0
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
 	o.PushNotificationProcessor = nil // the program's belongs to its own client
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

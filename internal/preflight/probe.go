@@ -1,9 +1,8 @@
-package reentrant
+package preflight
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -11,40 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// probe looks at one lock on the server that has it.
+// probe looks at one lock on the server that has it. Once messages has run, Sharded says whether
+// sharded pub/sub is had.
 type probe struct {
-	lock    *Lock
-	node    redis.UniversalClient
-	server  string // address of node
-	sharded bool   // sharded pub/sub is wanted; then whether it is had
-	found   *findings
-
-	told map[string]bool // rules that are in found
-	bad  bool            // something that is required is missing
+	Target
+	found Findings
+	told  map[string]bool // rules that are in found
 }
 
 // answerWithin limits the wait for one answer on a subscription, which go-redis does not
 // limit.
 const answerWithin = 5 * time.Second
-
-func (p *probe) run(ctx, lasting context.Context) {
-	p.told = make(map[string]bool)
-	for _, step := range []func(context.Context) error{p.scripts, p.keys, p.card, p.messages, p.subscriptions, p.memory} {
-		if ctx.Err() != nil || p.lock.c.isClosing() {
-			return
-		}
-		if err := step(lasting); err != nil {
-			p.found.fail(unreachable(p.server, err))
-			return
-		}
-	}
-	if p.bad || ctx.Err() != nil {
-		return // taken and not released, or not renewed, it would be what Check is to prevent
-	}
-	if err := p.take(lasting); err != nil {
-		p.found.fail(err)
-	}
-}
 
 // lack notes that a permission is missing, once.
 func (p *probe) lack(rule, without string, required bool, err error) {
@@ -52,20 +28,14 @@ func (p *probe) lack(rule, without string, required bool, err error) {
 		return
 	}
 	p.told[rule] = true
-	e := &PermissionError{Server: p.server, Rule: rule, Without: without, Required: required, Err: err}
-	if required {
-		p.bad = true
-		p.found.fail(e)
-	} else {
-		p.found.warnings = append(p.found.warnings, e)
-	}
+	p.found.Denials = append(p.found.Denials, Denial{Rule: rule, Without: without, Required: required, Err: err})
 }
 
 // try sends the commands in one pipeline and notes those that the user may not use. It
 // calls denied for a refusal that is about their key or channel. The error is that of a server
 // which did not answer.
 func (p *probe) try(ctx context.Context, trials []aclCommand, denied func(err error)) error {
-	pipe := p.node.Pipeline()
+	pipe := p.Node.Pipeline()
 	for _, t := range trials {
 		pipe.Do(ctx, t.args...)
 	}
@@ -76,15 +46,15 @@ func (p *probe) try(ctx context.Context, trials []aclCommand, denied func(err er
 	for i, cmd := range cmds {
 		err := cmd.Err()
 		var reply redis.Error
-		switch what, command := denialOf(err); {
+		switch what, command := DenialOf(err); {
 		case err == nil:
 		case !errors.As(err, &reply), redis.HasErrorPrefix(err, "NOAUTH"), redis.HasErrorPrefix(err, "WRONGPASS"):
 			return err
-		case what == commandDenied && isCommand(command, trials[i].args[0]):
+		case what == Command && isCommand(command, trials[i].args[0]):
 			p.lack("+"+command, trials[i].without, trials[i].required, err)
-		case what == commandDenied: // of go-redis' own, at the beginning of a connection
+		case what == Command: // of go-redis' own, at the beginning of a connection
 			return err
-		case what != notDenied:
+		case what != Nothing:
 			denied(err)
 		}
 	}
@@ -104,11 +74,11 @@ func (p *probe) scripts(ctx context.Context) error {
 		{noScripts, true, []any{"evalsha", strings.Repeat("0", 40), 0}}, // no script has this name
 		{noScripts, true, []any{"eval", "return 1", 0}},
 	}
-	if p.lock.c.cluster != nil {
+	if p.Cluster {
 		// It is for the next command, whose place TIME takes.
 		trials = append(trials, aclCommand{noAsking, true, []any{"asking"}}, aclCommand{noQueue, true, []any{"time"}})
 	}
-	if p.lock.c.cfg.replicas > 0 {
+	if p.Replicas {
 		trials = append(trials, aclCommand{noReplicas, true, []any{"wait", 0, 1}})
 	}
 	return p.try(ctx, trials, func(error) {})
@@ -116,11 +86,11 @@ func (p *probe) scripts(ctx context.Context) error {
 
 // keys tries what scripts do with each kind of key.
 func (p *probe) keys(ctx context.Context) error {
-	for _, kind := range commandsOf(p.lock) {
+	for _, kind := range commandsOf(&p.Keys, p.Fencing) {
 		// A script must have all rights to the key, not only those of its commands.
 		trials := append([]aclCommand{{noScripts, true, []any{"eval", "return 1", 1, kind.key}}}, kind.trials...)
 		if err := p.try(ctx, trials, func(err error) {
-			p.lack(p.lock.rule("~", kind.kind), kind.without, kind.required, err)
+			p.lack(p.rule("~", kind.kind), kind.without, kind.required, err)
 		}); err != nil {
 			return err
 		}
@@ -128,19 +98,18 @@ func (p *probe) keys(ctx context.Context) error {
 	return nil
 }
 
-// card tries what a Client with a name does with the key that says it. In a Cluster the key may be another node's,
-// which Redis looks at after the permissions.
-func (p *probe) card(ctx context.Context) error {
-	c := p.lock.c
-	if c.nameRecord == nil {
+// name tries what a Client with a name does with the key that says it. In a Cluster the key may be
+// another node's, which Redis looks at after the permissions.
+func (p *probe) name(ctx context.Context) error {
+	key := p.NameKey
+	if key == "" {
 		return nil
 	}
-	key := c.nameRecord.key + ":check"
 	return p.try(ctx, []aclCommand{
 		{noNaming, false, []any{"set", key, "", "px", 0}}, // an expiry of 0
 		{noNaming, false, []any{"get", key}},
 		{noNaming, false, []any{"del", key}},
-	}, func(err error) { p.lack(c.cardRule(), noNaming, false, err) })
+	}, func(err error) { p.lack(p.nameRule(), noNaming, false, err) })
 }
 
 const (
@@ -151,46 +120,46 @@ const (
 // messages tries to publish as releases do, and to count who listens. Nobody listens to
 // the channels of this lock.
 func (p *probe) messages(ctx context.Context) error {
-	k := &p.lock.keys
-	if p.sharded {
+	k := &p.Keys
+	if p.Sharded {
 		// A server that refuses this, as one before Redis 7 does, has no sharded pub/sub.
-		err := p.node.Do(ctx, "pubsub", "shardnumsub", k.Channel()).Err()
+		err := p.Node.Do(ctx, "pubsub", "shardnumsub", k.Channel()).Err()
 		var reply redis.Error
 		if err != nil && !errors.As(err, &reply) {
 			return err
 		}
-		p.sharded = err == nil
-		if what, command := denialOf(err); what == commandDenied {
+		p.Sharded = err == nil
+		if what, command := DenialOf(err); what == Command {
 			p.lack("+"+command, noSharding, false, err)
 		}
 	}
 	publish := "publish"
 	var trials []aclCommand
-	if p.sharded {
+	if p.Sharded {
 		publish = "spublish"
-	} else if p.lock.c.cluster == nil {
+	} else if !p.Cluster {
 		trials = append(trials, aclCommand{noCounting, false, []any{"pubsub", "numsub", k.Channel(), k.Listeners()}})
 	}
 	trials = append(trials,
 		aclCommand{noMessage, false, []any{publish, k.Channel(), "-0"}},
 		aclCommand{noMessage, false, []any{publish, k.Own(), "0"}})
-	return p.try(ctx, trials, func(err error) { p.lack(p.lock.rule("&", releases), noMessage, false, err) })
+	return p.try(ctx, trials, func(err error) { p.lack(p.rule("&", releases), noMessage, false, err) })
 }
 
 // subscriptions tries to listen as waiters do.
 func (p *probe) subscriptions(ctx context.Context) error {
-	k := &p.lock.keys
+	k := &p.Keys
 	for _, c := range []struct{ name, kind string }{
 		{k.Own(), releases}, {k.Channel(), releases}, {k.Listeners(), listeners},
 	} {
 		err := p.listen(ctx, c.name)
-		switch what, command := denialOf(err); {
+		switch what, command := DenialOf(err); {
 		case err == nil:
-		case what == channelDenied:
-			p.lack(p.lock.rule("&", c.kind), noMessage, false, err)
-		case what == commandDenied && strings.HasSuffix(command, "unsubscribe"):
+		case what == Channel:
+			p.lack(p.rule("&", c.kind), noMessage, false, err)
+		case what == Command && strings.HasSuffix(command, "unsubscribe"):
 			p.lack("+"+command, noEnd, false, err)
-		case what == commandDenied && strings.HasSuffix(command, "subscribe"):
+		case what == Command && strings.HasSuffix(command, "subscribe"):
 			p.lack("+"+command, noMessage, false, err)
 		default:
 			return err
@@ -201,9 +170,9 @@ func (p *probe) subscriptions(ctx context.Context) error {
 
 // listen subscribes to a channel and ends that.
 func (p *probe) listen(ctx context.Context, channel string) error {
-	sub, begin, end := p.node.Subscribe(ctx), (*redis.PubSub).Subscribe, (*redis.PubSub).Unsubscribe
+	sub, begin, end := p.Node.Subscribe(ctx), (*redis.PubSub).Subscribe, (*redis.PubSub).Unsubscribe
 	defer sub.Close()
-	if p.sharded {
+	if p.Sharded {
 		begin, end = (*redis.PubSub).SSubscribe, (*redis.PubSub).SUnsubscribe
 	}
 	for _, step := range []func(*redis.PubSub, context.Context, ...string) error{begin, end} {
@@ -219,14 +188,14 @@ func (p *probe) listen(ctx context.Context, channel string) error {
 
 // memory reads what the server does when its memory is full.
 func (p *probe) memory(ctx context.Context) error {
-	info, err := p.node.Info(ctx, "memory").Result()
+	info, err := p.Node.Info(ctx, "memory").Result()
 	if err != nil {
-		if what, command := denialOf(err); what == commandDenied {
+		if what, command := DenialOf(err); what == Command {
 			p.lack("+"+command, noPolicy, false, err)
 		}
 		return nil // some servers have no such section
 	}
-	e := &EvictionError{Server: p.server}
+	var e Eviction
 	for line := range strings.Lines(info) {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
 		case "maxmemory_policy":
@@ -236,20 +205,7 @@ func (p *probe) memory(ctx context.Context) error {
 		}
 	}
 	if e.MaxMemory > 0 && e.Policy != "" && e.Policy != "noeviction" {
-		p.found.warnings = append(p.found.warnings, e)
+		p.found.Eviction = &e
 	}
 	return nil
-}
-
-// take takes the lock once and releases it, without fencing, whose counter would stay.
-func (p *probe) take(ctx context.Context) error {
-	ctx = WithOwner(ctx, "check")
-	lock := &Lock{c: p.lock.c, name: p.lock.name, keys: p.lock.keys}
-	switch ok, err := lock.TryLock(ctx, 0, 0); {
-	case err != nil:
-		return err
-	case !ok:
-		return unchecked(fmt.Errorf("%s: lock %q was taken", p.server, p.lock.name))
-	}
-	return lock.Unlock(ctx)
 }

@@ -1,4 +1,4 @@
-package reentrant
+package redisio
 
 import (
 	"context"
@@ -56,7 +56,7 @@ func TestReloadAfter(t *testing.T) {
 		{context.Canceled, 0},
 	} {
 		f := &failing{err: c.err}
-		r := &reloader{rdb: f, cluster: f}
+		r := NewReloader(f, f)
 		if err := r.Process(t.Context(), redis.NewCmd(t.Context(), "evalsha")); !errors.Is(err, c.err) {
 			t.Errorf("%v became %v", c.err, err)
 		}
@@ -64,8 +64,8 @@ func TestReloadAfter(t *testing.T) {
 			t.Errorf("%d reloads after %v, want %d", got, c.err, c.want)
 		}
 	}
-	var none *reloader
-	none.learn(t.Context(), io.EOF) // of a Client of no Cluster
+	var none *Reloader
+	none.Learn(t.Context(), io.EOF) // without a Cluster
 }
 
 // However many commands fail, the map is asked for once a second in the end, and at once
@@ -73,7 +73,7 @@ func TestReloadAfter(t *testing.T) {
 func TestReloadPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &failing{err: io.EOF}
-		r := &reloader{rdb: f, cluster: f}
+		r := NewReloader(f, f)
 		fail := func(during time.Duration) {
 			f.reloads = nil
 			for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -1,4 +1,4 @@
-package lua
+package redisio
 
 import (
 	"context"
@@ -28,9 +28,8 @@ const (
 // Combiner has no goroutines: the goroutine that brought the first command of a batch sends the
 // batch.
 //
-// Each command has an outcome of its own, for which [Unknown] holds as for one that went alone.
-// Commands must not be such that go-redis sends them again ([redis.Cmder] NoRetry): the commands of
-// the scripts are not.
+// Each command has an outcome of its own, which tells as much as the outcome of one that went alone.
+// Commands must not be such that go-redis sends them again ([redis.Cmder] NoRetry).
 type Combiner struct {
 	client Pipelined
 
@@ -43,13 +42,6 @@ type batch struct {
 	cmds []redis.Cmder // guarded by Combiner.mu until the batch has been taken
 	turn chan struct{} // closed when it may be sent
 	done chan struct{} // closed when all commands have their outcome
-}
-
-// Pipelined is a [Processor] that can also send several commands in one round trip. The clients and
-// connections of go-redis for one server can.
-type Pipelined interface {
-	Processor
-	Pipeline() redis.Pipeliner
 }
 
 // NewCombiner makes a Combiner for a client of one server. The pipeline of a cluster client will not

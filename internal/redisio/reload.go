@@ -1,4 +1,4 @@
-package reentrant
+package redisio
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlatch/redlatch/lua"
 )
 
 const (
@@ -23,35 +21,42 @@ const (
 	calmReload = 10 * time.Second
 )
 
-// reloader sends commands to a Cluster. When a command fails and the slot may be elsewhere, it has
+// Reloader sends commands to a Cluster. When a command fails and the slot may be elsewhere, it has
 // go-redis ask the nodes anew where the slots are.
 //
 // go-redis does so itself after MOVED, ASK and READONLY, for a command to the Cluster. When it cannot
 // reach a node, it tries another one, but only for commands that it may send again, and ours it may
-// not. Without the reloader our commands would go to a master that has crashed until the map is
+// not. Without the Reloader our commands would go to a master that has crashed until the map is
 // ClusterStateReloadInterval old, 60 s by default, long after its replica took over.
-type reloader struct {
-	rdb     lua.Processor
-	cluster interface {
-		ReloadState(ctx context.Context) // in the background, one at a time
-	}
+type Reloader struct {
+	rdb     Processor
+	cluster stateReloader
 
 	mu    sync.Mutex
 	pause time.Duration // before the next reload; guarded by mu
 	next  time.Time     // no reload before; guarded by mu
 }
 
-// Process implements [lua.Processor].
-func (r *reloader) Process(ctx context.Context, cmd redis.Cmder) error {
+type stateReloader interface {
+	ReloadState(ctx context.Context) // in the background, one at a time
+}
+
+// NewReloader makes a Reloader that sends commands by rdb, and whose map is that of cluster.
+func NewReloader(rdb Processor, cluster stateReloader) *Reloader {
+	return &Reloader{rdb: rdb, cluster: cluster}
+}
+
+// Process implements [Processor].
+func (r *Reloader) Process(ctx context.Context, cmd redis.Cmder) error {
 	err := r.rdb.Process(ctx, cmd)
-	r.learn(ctx, err)
+	r.Learn(ctx, err)
 	return err
 }
 
-// learn notes how a command ended. A reload may be too early after the last one; then none comes now.
-// A caller that still waits for an answer sends another command, and the reload comes with that one.
-// A nil reloader, which a Client without a Cluster has, learns nothing.
-func (r *reloader) learn(ctx context.Context, err error) {
+// Learn notes how a command ended that may have gone past Process. A reload may be too early after the last
+// one; then none comes now. A caller that still waits for an answer sends another command, and the reload comes
+// with that one. A nil Reloader, which a Client without a Cluster has, learns nothing.
+func (r *Reloader) Learn(ctx context.Context, err error) {
 	if r == nil || !mayBeElsewhere(err) {
 		return
 	}
@@ -60,7 +65,7 @@ func (r *reloader) learn(ctx context.Context, err error) {
 	}
 }
 
-func (r *reloader) due(now time.Time) bool {
+func (r *Reloader) due(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Before(r.next) {

@@ -1,4 +1,0 @@
-package pubsub
-
-// SlotOf is for tests.
-var SlotOf = slotOf
