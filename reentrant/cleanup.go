@@ -28,7 +28,7 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 	s.inTurn(expires, func(ctx context.Context, t turn) (done bool) {
 		s.mu.Lock()
 		o := s.holder
-		again := o != nil && (o.owner == owner || o.lease.standsFor(owner))
+		again := o != nil && (o.owner == owner || o.lease.field.standsFor(owner))
 		s.mu.Unlock()
 		if again {
 			return true

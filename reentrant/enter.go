@@ -52,48 +52,62 @@ func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 }
 
 // enter re-enters the lock if the owner holds it, and queues otherwise, unless the owner
-// has lost it and still believes to hold it. It returns
-// neither an ownership nor an error if it has to be called again.
+// has lost it and still believes to hold it. It returns neither an ownership nor an error if the
+// caller has to call it again.
 func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
 	s.mu.Lock()
-	if r.ownership != nil && (r.ownership != s.holder || r.ownership.state != live) {
-		s.mu.Unlock()
-		return nil, nil
+	o, w, err := s.join(r)
+	at := arrival{leads: w != nil && w.state == leading, ahead: s.holder, busy: s.holder != nil || s.busy}
+	s.mu.Unlock()
+	switch {
+	case w != nil:
+		return s.wait(ctx, w, at)
+	case o == nil:
+		return nil, err
 	}
-	if o := s.holder; o != nil && o.owner == r.owner && o.state == live {
-		s.mu.Unlock()
-		err := o.reenter(ctx, *r)
-		_, lost := err.(*LostError) // and not wrapped: ctx may have ended for the loss of another lock
-		switch {
-		case errors.Is(err, errOwnershipEnded):
-			return nil, nil
-		case err == nil:
-			return o, nil
-		case lost:
-			return nil, err
-		default:
-			return nil, &NotAcquiredError{Name: s.name, Waited: time.Since(r.began), Err: err}
-		}
+	err = o.reenter(ctx, *r)
+	_, lost := err.(*LostError) // and not wrapped: ctx may have ended for the loss of another lock
+	switch {
+	case errors.Is(err, errOwnershipEnded):
+		return nil, nil
+	case err == nil:
+		return o, nil
+	case lost:
+		return nil, err
+	default:
+		return nil, &NotAcquiredError{Name: s.name, Waited: time.Since(r.began), Err: err}
+	}
+}
+
+// join decides what becomes of a call: it re-enters an ownership, it waits as w, it ends with err, or, with none of
+// these, its identity is out of date. The caller has lockState.mu.
+func (s *lockState) join(r *request) (reenters *ownership, w *waiter, err error) {
+	holder := s.holder
+	if r.ownership != nil && (r.ownership != holder || r.ownership.state != live) {
+		return nil, nil, nil
+	}
+	if holder != nil && holder.owner == r.owner && holder.state == live {
+		return holder, nil, nil
 	}
 	if lost := s.lossOwed(r.owner); lost != nil {
-		s.mu.Unlock()
-		return nil, lost
+		return nil, nil, lost
 	}
 	if s.c.isClosing() {
-		s.mu.Unlock()
-		return nil, &NotAcquiredError{Name: s.name, Err: ErrClosed}
+		return nil, nil, &NotAcquiredError{Name: s.name, Err: ErrClosed}
 	}
-	if r.single() && (s.holder != nil || s.waiters.first != nil) {
+	if r.single() && (holder != nil || s.waiters.first != nil) {
 		busy := &NotAcquiredError{Name: s.name, Busy: true, client: s.c.id, Waited: time.Since(r.began)}
-		if s.holder != nil {
-			busy.Holder = s.holder.owner
+		if holder != nil {
+			busy.Holder = holder.owner
 		}
-		s.mu.Unlock()
-		return nil, busy
+		return nil, nil, busy
 	}
-	w := s.enqueue(r)
-	at := arrival{leads: w.state == leading, ahead: s.holder, busy: s.holder != nil || s.busy}
-	s.mu.Unlock()
+	return nil, s.enqueue(r), nil
+}
+
+// wait takes a waiter through the wait queue, and out of it if its call does not return: a hook of go-redis or an
+// event function may panic, or end the goroutine.
+func (s *lockState) wait(ctx context.Context, w *waiter, at arrival) (*ownership, error) {
 	returned := false
 	defer func() {
 		if !returned {

@@ -152,7 +152,7 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 		if x.gone || x.hold.over() != nil {
 			return 0, 0, false
 		}
-		o.lease.countOf, o.lease.nested = o, o.lease.nested || o.count > 1
+		o.lease.field.counted(o, o.lease.field.nested || o.count > 1)
 		o.lease.asked(x.lease, x.holdKind)
 		x.sent = time.Now()
 		return o.count, x.lease, true

@@ -55,7 +55,7 @@ func (s *lockState) syncHolder() error {
 	return s.syncFieldNow(s.c.ctx, t, nil)
 }
 
-// endSync ends follow if there is nothing left to move, in one step: a hand-off after it
+// endSync ends syncField if there is nothing left to move, in one step: a hand-off after that
 // begins another one.
 func (s *lockState) endSync() bool {
 	s.mu.Lock()
@@ -67,12 +67,9 @@ func (s *lockState) endSync() bool {
 	return true
 }
 
-// synced reports whether the field in Redis is the holder's own, and not one that was left
-// with a hold count by an earlier tenure of the same owner. The caller has lockState.mu.
-func (o *ownership) synced() bool {
-	l := o.lease
-	return l.next == "" && l.field == o.owner && (l.countOf == o || !l.nested)
-}
+// synced reports whether the field in Redis is the holder's own, with its hold count. The caller has
+// lockState.mu.
+func (o *ownership) synced() bool { return o.lease.field.syncedFor(o) }
 
 // syncFieldNow moves the field in Redis to the owner of o, or of the present holder if o is nil. It returns
 // errSuperseded if that is not live any more, also as Redis does not know the lease.
@@ -89,19 +86,19 @@ func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) erro
 			return nil
 		}
 		l := who.lease
-		if l.next == "" && l.field == who.owner {
+		if !l.field.moving() && l.field.owner == who.owner {
 			s.mu.Unlock()
 			if err := s.syncCount(ctx, t, who); err != nil {
 				return err
 			}
 			continue
 		}
-		unknown := l.next != "" // that move may have run, or may still: it comes first
+		unknown := l.field.moving() // that move may have run, or may still: it comes first
 		if !unknown {
-			l.next, l.moveSent = who.owner, time.Now()
+			l.field.beginMove(who.owner, time.Now())
 			s.c.watchdog.Retarget(&l.watch, l.target())
 		}
-		from, to := l.field, l.next
+		from, to := l.field.owner, l.field.next
 		s.mu.Unlock()
 		if err := s.moveField(ctx, t, l, from, to, unknown); err != nil {
 			return err
@@ -112,7 +109,7 @@ func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) erro
 	}
 }
 
-// syncCount tells the hold count of a holder whose field stands with that of an earlier tenure.
+// syncCount sends the hold count of a holder whose field still has the count of an earlier ownership.
 func (s *lockState) syncCount(ctx context.Context, t turn, o *ownership) error {
 	v, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) { return 1, 0, true })
 	if notOurs(v, err) {
@@ -121,7 +118,7 @@ func (s *lockState) syncCount(ctx context.Context, t turn, o *ownership) error {
 	}
 	if err == nil {
 		s.mu.Lock()
-		o.lease.countOf, o.lease.nested = o, false
+		o.lease.field.counted(o, false)
 		s.mu.Unlock()
 	}
 	return err
@@ -151,7 +148,7 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 // moveField moves the field of a lease.
 func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to string, unknown bool) error {
 	lease := s.c.cfg.lease
-	sent := l.moveSent
+	sent := l.field.moveSent
 	g, before, err := t.transfer(ctx, s.c.commands, &lua.Transfer{From: from, To: to, Lease: lease}, &sent)
 	if notOurs(g.Verdict, err) {
 		s.lose(l, Overridden)
@@ -162,10 +159,10 @@ func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to st
 	l.asked(lease, holdKind{})
 	switch {
 	case err == nil:
-		l.field, l.next, l.nested = to, "", false
+		l.field.moved()
 		s.budget.learn(g, time.Now())
 	case !before && !unknown:
-		l.next = "" // has not run
+		l.field.notMoved()
 	default:
 		return err
 	}
@@ -174,7 +171,7 @@ func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to st
 		// Counted from the first try that may have run: a second one finds the field
 		// moved and leaves the TTL as it is.
 		if o := s.holder; o != nil && o.lease == l && o.state == live && o.extension(lease) > 0 {
-			s.c.watchdog.Update(&l.watch, o.schedule(watchdog.Validity(l.moveSent, lease)))
+			s.c.watchdog.Update(&l.watch, o.schedule(watchdog.Validity(l.field.moveSent, lease)))
 		}
 	}
 	return err

@@ -57,9 +57,9 @@ func (s *lockState) nextOwner(o *ownership) *waiter {
 	switch {
 	case w == nil, o.lease.parting != nil, s.c.cfg.handoff == Remote, s.c.isClosing():
 		return nil
-	case w.owner == o.lease.field: // from and to would be one field
+	case w.owner == o.lease.field.owner: // from and to would be one field
 		return nil
-	case o.lease.next != "": // from which of the two?
+	case o.lease.field.moving(): // from which of the two?
 		return nil
 	case s.budget.mustYield(time.Now()):
 		return nil
@@ -77,7 +77,7 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 			_ = s.transferUnanswered(o, w, sent, errAborted)
 		}
 	}()
-	move := &lua.Transfer{From: o.lease.field, To: w.owner, Lease: w.lease, Fencing: w.fencing}
+	move := &lua.Transfer{From: o.lease.field.owner, To: w.owner, Lease: w.lease, Fencing: w.fencing}
 	g, before, err := t.transfer(ctx, acks, move, &sent)
 	returned = true
 	switch {
@@ -156,12 +156,12 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 		}
 	}()
 	l := o.lease
-	v, before, err := t.free(ctx, s.c.commands, l.field, l.parting)
-	if err == nil && v == lua.NotHeld && l.next != "" {
+	v, before, err := t.free(ctx, s.c.commands, l.field.owner, l.parting)
+	if err == nil && v == lua.NotHeld && l.field.moving() {
 		// The field had been moved by a command that was not answered. If it runs only
 		// now it is stale: the first release has set the epoch.
 		var again bool
-		v, again, err = t.free(ctx, s.c.commands, l.next, l.parting)
+		v, again, err = t.free(ctx, s.c.commands, l.field.next, l.parting)
 		before = before || again
 	}
 	returned = true

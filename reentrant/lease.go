@@ -17,17 +17,14 @@ type lease struct {
 	s     *lockState
 	watch watchdog.Watch // guarded by the watchdog
 
-	// All guarded by lockState.mu. field and next change only with the command turn.
-	field             string     // the owner whose field is in the hash
-	next              string     // to whom the field is being moved, perhaps is already; empty: to none
-	moveSent          time.Time  // when that move was sent first
-	countOf           *ownership // the ownership to which the field's hold count belongs
-	nested            bool       // that hold count was, or may have been, other than 1
-	reach             time.Time  // until when commands, renewals excepted, may keep the key alive
-	renewed           bool       // renewals were sent, or may have been
-	late              time.Time  // until when a renewal of an earlier lease may lengthen this one
-	extendedForNobody bool       // a command may have made the lease longer, and no call has a hold from it
-	long              bool       // a command asked for more than the Client's lease
+	field field // the entry in the hash
+
+	// All guarded by lockState.mu.
+	reach             time.Time // until when commands, renewals excepted, may keep the key alive
+	renewed           bool      // renewals were sent, or may have been
+	late              time.Time // until when a renewal of an earlier lease may lengthen this one
+	extendedForNobody bool      // a command may have made the lease longer, and no call has a hold from it
+	long              bool      // a command asked for more than the Client's lease
 
 	// About the last ownership of this lease, which ends with the lease.
 	by      context.Context // of the call that ended it, for events; nil: none; not written after its end
@@ -69,18 +66,14 @@ func (l *lease) validUntil() time.Time { return l.s.c.watchdog.ValidUntil(&l.wat
 
 // target is what the watchdog must find in Redis.
 func (l *lease) target() watchdog.Target {
-	return watchdog.Target{Key: l.s.keys.Lock, Owner: l.field, Next: l.next}
+	return watchdog.Target{Key: l.s.keys.Lock, Owner: l.field.owner, Next: l.field.next}
 }
-
-// standsFor reports whether the field in Redis is that owner's, or may be.
-func (l *lease) standsFor(owner string) bool { return l.field == owner || l.next == owner }
 
 // cleanUp frees the lease in the background, whichever of its fields Redis has. The caller has
 // lockState.mu.
 func (l *lease) cleanUp(expires time.Time) {
-	l.s.cleanUp(l.field, expires)
-	if l.next != "" {
-		l.s.cleanUp(l.next, expires)
+	for _, owner := range l.field.owners() {
+		l.s.cleanUp(owner, expires)
 	}
 }
 

@@ -72,14 +72,13 @@ func (p *parting) left() time.Duration {
 // cleanUp goes on in the background with a release that was not confirmed. The caller has lockState.mu.
 func (o *ownership) cleanUp() {
 	l := o.lease
-	if o.lease.parting == nil {
+	if l.parting == nil {
 		l.cleanUp(l.reach)
 		return
 	}
 	// Not until the end of what was asked for, which may be years from now: the owner's field is there no longer
 	// than its lease.
-	l.s.cleanUpTo(l.field, o.lease.parting, o.lease.parting.expires)
-	if l.next != "" {
-		l.s.cleanUpTo(l.next, o.lease.parting, o.lease.parting.expires)
+	for _, owner := range l.field.owners() {
+		l.s.cleanUpTo(owner, l.parting, l.parting.expires)
 	}
 }

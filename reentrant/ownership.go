@@ -66,7 +66,7 @@ type ownLease struct {
 func (s *lockState) hold(r *request, g lua.Granted, sent time.Time) *ownership {
 	own := &ownLease{}
 	o, l := &own.ownership, &own.lease
-	l.s, l.field, l.countOf = s, r.owner, o
+	l.s, l.field = s, field{owner: r.owner, countOf: o}
 	l.asked(r.lease, r.holdKind)
 	l.late = s.c.renewalsMayBeLate()
 	o.begin(l, r, time.Now())

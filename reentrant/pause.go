@@ -35,49 +35,9 @@ const (
 func (a *acquisition) pause(got attempt) (o *ownership, over bool, err error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	why := a.arm(timer, got)
-	var wake chan cause // nil with a.err: there is nothing to be had sooner from a Redis in trouble
-	var freed chan struct{}
-	a.s.mu.Lock()
-	if w := a.s.wakeups; w != nil && got.err == nil {
-		wake, freed = w.wake, w.freed
-	}
-	a.s.mu.Unlock()
-	for {
-		select {
-		case <-timer.C:
-		case why = <-wake:
-			if gap := a.gap(); why == byMessage && gap > 0 {
-				wake = nil
-				timer.Reset(gap)
-				continue
-			}
-		case <-freed:
-			freed, why = nil, byMessage
-			gap := min(time.Duration(got.answer.Rank)*rankGap, lastRankGap)
-			if gap = max(gap, a.gap()); gap > 0 {
-				timer.Reset(gap)
-				continue
-			}
-		case <-a.w.notified:
-			if o, over, err = a.settled(); over {
-				return o, over, err
-			}
-			continue
-		case <-a.ctx.Done():
-			o, err = a.ctxEnded()
-			return o, true, err
-		case <-a.limit:
-			o, err = a.giveUp(a.failure)
-			return o, true, err
-		case <-a.s.c.closing:
-			o, err = a.giveUp(ErrClosed)
-			return o, true, err
-		}
-		break
-	}
-	if got.err != nil {
-		return nil, false, nil
+	why, o, over, err := a.awaitCause(timer, got)
+	if over || got.err != nil {
+		return o, over, err
 	}
 	a.s.c.counters.wakeUps[why].Add(1)
 	switch why {
@@ -90,6 +50,57 @@ func (a *acquisition) pause(got attempt) (o *ownership, over bool, err error) {
 		a.pollEvery *= 2
 	}
 	return nil, false, nil
+}
+
+// awaitCause waits for the cause of the next attempt, or for the end of the wait. A message that comes too soon
+// after others, or is for waiters of earlier clients first, sets the timer instead.
+func (a *acquisition) awaitCause(timer *time.Timer, got attempt) (why cause, o *ownership, over bool, err error) {
+	why = a.arm(timer, got)
+	wake, freed := a.signals(got)
+	for {
+		select {
+		case <-timer.C:
+			return why, nil, false, nil
+		case why = <-wake:
+			gap := a.gap()
+			if why != byMessage || gap <= 0 {
+				return why, nil, false, nil
+			}
+			wake = nil
+			timer.Reset(gap)
+		case <-freed:
+			freed, why = nil, byMessage
+			gap := min(time.Duration(got.answer.Rank)*rankGap, lastRankGap)
+			if gap = max(gap, a.gap()); gap <= 0 {
+				return why, nil, false, nil
+			}
+			timer.Reset(gap)
+		case <-a.w.notified:
+			if o, over, err = a.settled(); over {
+				return why, o, over, err
+			}
+		case <-a.ctx.Done():
+			o, err = a.ctxEnded()
+			return why, o, true, err
+		case <-a.limit:
+			o, err = a.giveUp(a.failure)
+			return why, o, true, err
+		case <-a.s.c.closing:
+			o, err = a.giveUp(ErrClosed)
+			return why, o, true, err
+		}
+	}
+}
+
+// signals are the channels of the wake-ups. They are nil after a failed attempt: nothing is to be had sooner
+// from a Redis in trouble.
+func (a *acquisition) signals(got attempt) (wake chan cause, freed chan struct{}) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	if w := a.s.wakeups; w != nil && got.err == nil {
+		return w.wake, w.freed
+	}
+	return nil, nil
 }
 
 // gap is how long a message must not call for an attempt.

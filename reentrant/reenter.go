@@ -10,10 +10,10 @@ import (
 )
 
 // errOwnershipEnded: the ownership ended before it could be entered again.
-var errOwnershipEnded = errors.New("holding has ended")
+var errOwnershipEnded = errors.New("ownership has ended")
 
-// reenter adds a hold to a live ownership. It returns errGone if that has ended by
-// an unlock meanwhile: the call then has to queue.
+// reenter adds a hold to a live ownership. It returns errOwnershipEnded if an
+// unlock has ended that meanwhile: the call then has to queue.
 func (o *ownership) reenter(ctx context.Context, r request) error {
 	s, x := o.s, &reentry{h: o, request: r}
 	limit, stop := r.limit()
@@ -188,7 +188,7 @@ func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 		if o.state != live || x.gone {
 			return 0, 0, false
 		}
-		o.lease.countOf, o.lease.nested = o, true
+		o.lease.field.counted(o, true)
 		o.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
 		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
 		return x.told.count, x.told.lease, true

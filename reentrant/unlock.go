@@ -201,7 +201,7 @@ func (o *ownership) countNow() (count int, lease time.Duration, ok bool) {
 	if o.state != live {
 		return 0, 0, false
 	}
-	o.lease.countOf, o.lease.nested = o, true
+	o.lease.field.counted(o, true)
 	return o.count, 0, true
 }
 
