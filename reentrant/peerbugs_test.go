@@ -19,8 +19,8 @@ package reentrant_test
 //   - A method with a comment and no body. TestLedger_18 calls every one.
 //
 // Of the behaviours that Redisson's own tests assert, these are elsewhere: a wait to
-// its limit (time_wait_test.go), a process that dies (time_orphan_test.go), a Redis
-// that forgets (time_override_test.go), a cluster (topology_test.go). Its listeners on
+// its limit (virtualtime_wait_test.go), a process that dies (virtualtime_orphan_test.go), a Redis
+// that forgets (virtualtime_override_test.go), a cluster (topology_test.go). Its listeners on
 // keyspace notifications are not offered.
 
 import (
