@@ -50,6 +50,9 @@ type losses struct {
 
 // Renewed implements [watchdog.Handler].
 func (l *lease) Renewed(validUntil time.Time) {
+	if l.s.c.mute {
+		return // 100,000 held locks are 100,000 calls a period
+	}
 	l.s.mu.Lock()
 	o := l.s.holder
 	l.s.mu.Unlock()
