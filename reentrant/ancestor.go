@@ -7,13 +7,13 @@ import (
 	"github.com/redlatch/redlatch/internal/scope"
 )
 
-// Ancestor says why a call that was not granted the lock waited for its own caller: a hold that
-// its ctx comes from, or its goroutine has, and that it could not enter again.
+// Ancestor says why a call that was not granted the lock waited for its own caller: for a hold that its
+// ctx comes from, or its goroutine has, and that it could not enter again.
 type Ancestor string
 
 const (
-	// AncestorHidden: ctx comes from a hold of this lock, and [WithOwner] or [WithNewOwner] hides
-	// that.
+	// AncestorHidden: ctx comes from a hold of this lock, and [WithOwner] or [WithNewOwner] hides that
+	// hold.
 	AncestorHidden Ancestor = "WithOwner hides the hold that ctx comes from"
 	// AncestorOtherClient: ctx comes from a hold of another Client. Only its own Client can enter
 	// it again.
@@ -22,7 +22,7 @@ const (
 	AncestorGoroutine Ancestor = "the calling goroutine holds the lock, and ctx names another owner"
 )
 
-// complete has the error of a call that was refused say what is known of the holder, and that the call
+// complete adds to the error of a refused call what the Client knows of the holder, and whether the call
 // waited for its own caller.
 func (l *Lock) complete(ctx context.Context, err error) {
 	if refused, is := err.(*NotAcquiredError); is {
@@ -31,8 +31,8 @@ func (l *Lock) complete(ctx context.Context, err error) {
 	}
 }
 
-// ancestor looks for the caller of a call that was refused, among those that ctx comes from. holder
-// is the holder's field, if that is known.
+// ancestor looks for the holder among the callers of a refused call, from which its ctx comes. holder is
+// the holder's field, if the Client knows it.
 func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 	hidden, goroutine := false, ""
 	for s := scope.Of(ctx); s != nil; s = s.Outer() {
@@ -71,7 +71,7 @@ func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 	return ""
 }
 
-// sameKey reports whether the hold is of a lock with the same key, of another Client.
+// sameKey reports whether the hold is a hold of another Client on a lock with the same key.
 func (h *handle) sameKey(l *Lock) bool {
 	s := h.h.s
 	return s.c != l.c && s.keys.Lock == l.keys.Lock

@@ -2,22 +2,22 @@ package reentrant
 
 import "time"
 
-// What is told of an ownership begins with Acquired, and ends with exactly one of Released,
-// HandedOver, Unconfirmed and Lost.
+// The events of an ownership begin with Acquired, and end with exactly one of Released, HandedOver,
+// Unconfirmed and Lost.
 //
-// Acquired is told by the call that got the lock, without a mutex. Meanwhile the ownership is
-// live, and others may have something to tell: the watchdog of a loss, another goroutine of
-// the same owner of a release. They leave it to the one who tells Acquired (inform), who tells
-// it afterwards, and nobody waits for an event function that takes its time.
+// The call that got the lock tells Acquired, without a mutex. Meanwhile the ownership is live, and other
+// goroutines may have an event of it: the watchdog a loss, another goroutine of the same owner a release.
+// They leave their event to the goroutine that tells Acquired (inform), which tells it afterwards. So no
+// goroutine waits for a slow event function.
 
-// announce tells by f that an ownership has begun, and then what has happened to it meanwhile.
+// announce calls f, which tells that an ownership has begun. Then it tells what happened meanwhile.
 func (o *ownership) announce(f func()) {
 	defer o.tellPending()
 	f()
 }
 
-// tellPending tells what happened while another event was told, also if the function for that one
-// has panicked.
+// tellPending tells what happened while another event was told, also if the function for that event has
+// panicked.
 func (o *ownership) tellPending() {
 	o.s.mu.Lock()
 	if len(o.pendingEvents) == 0 {
@@ -32,8 +32,8 @@ func (o *ownership) tellPending() {
 	f()
 }
 
-// inform tells by f what has happened to an ownership: now, or after its Acquired. Nothing is told
-// of one that no call has had.
+// inform calls f, which tells what has happened to an ownership: now, or after its Acquired. It drops f
+// if no call has got the ownership.
 func (o *ownership) inform(f func()) {
 	if o.s.c.mute {
 		return
@@ -49,24 +49,24 @@ func (o *ownership) inform(f func()) {
 	}
 }
 
-// tellLost is for an ownership that has been ended as lost.
+// tellLost tells that an ownership has ended as lost.
 func (o *ownership) tellLost(err *LostError) {
 	c := o.s.c
 	c.counters.losses.Add(1)
 	e := Event{Ctx: o.lease.by, Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err}
 	if c.mute {
-		c.observer.lost(e) // it is logged all the same, and comes after nothing
+		c.observer.lost(e) // a loss is logged all the same, and no event comes before it
 		return
 	}
 	o.inform(func() { c.observer.lost(e) })
 }
 
-// tellOver is for an ownership that has been released: err says why there is no confirmation, and is
-// nil if there is.
+// tellOver tells that an ownership was released. err says why there is no confirmation, and is nil if
+// there is one.
 func (o *ownership) tellOver(held time.Duration, err error) {
 	c := o.s.c
 	if c.mute {
-		return // before the event is made, which costs two allocations for each release
+		return // before two allocations that each release would pay for the event
 	}
 	e := Event{Ctx: o.lease.by, Name: o.s.name, Owner: o.owner, Held: held, Err: err}
 	o.inform(func() {
@@ -78,7 +78,7 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 	})
 }
 
-// tellClosed is for an ownership that the Client's end has ended.
+// tellClosed tells that Close has ended an ownership.
 func (o *ownership) tellClosed() {
 	o.s.mu.Lock()
 	free := max(0, time.Until(o.lease.expiry()))
@@ -86,9 +86,9 @@ func (o *ownership) tellClosed() {
 	o.tellOver(time.Since(o.since), &UnconfirmedError{Name: o.s.name, Owner: o.owner, FreeAfter: free, Err: ErrClosed})
 }
 
-// mustReturn calls f, which calls an event function, on a goroutine that all locks depend on: the watchdog's, or that of the
-// subscription. A panic ends the program there. So does runtime.Goexit, which would otherwise end the
-// renewal of all locks without a word.
+// mustReturn calls f on a goroutine that all locks depend on: the watchdog's, or the subscription's. f
+// calls an event function. A panic there ends the program. So does runtime.Goexit, which would otherwise
+// end the renewal of all locks without a word.
 func mustReturn(f func()) {
 	returned := false
 	defer func() {

@@ -8,21 +8,21 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// registryTTL is how long Redis remembers who waits: several polls, each of which
-// renews it, so that only the dead are forgotten.
+// registryTTL is how long Redis keeps a Client in the registry of waiters. Each poll renews it. It is as
+// long as several polls, so Redis forgets only Clients that are gone.
 const registryTTL = time.Minute
 
-// attempt is what came of one try for the lock.
+// attempt is the result of one try for the lock.
 type attempt struct {
 	hold      *ownership  // granted
 	answer    lua.Granted // busy
-	heard     bool        // the client was registered, and messages would reach it
-	overtaken bool        // the waiter's state was settled otherwise meanwhile
+	heard     bool        // the Client was registered, and wake-ups would reach it
+	overtaken bool        // another goroutine has ended the waiter's lead meanwhile
 	err       error
 }
 
-// attempt tries once to take the lock for the head of the queue. It runs to its end
-// whether or not the call still waits, and gives back what nobody wants any more.
+// attempt tries once to take the lock for the first waiter. It runs to its end whether or not the call
+// still waits, and gives back a lock that its call does not want any more.
 func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	t, ok := s.takeTurnUnless(w.gone)
 	if !ok {
@@ -31,9 +31,9 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	got, unwanted := s.attemptInTurn(ctx, t, w)
 	switch {
 	case unwanted != nil:
-		_ = s.releaseInTurn(ctx, t, unwanted) // its error is cleaned up after
+		_ = s.releaseInTurn(ctx, t, unwanted) // after an error a clean-up goes on
 	case got.hold != nil && !s.c.mute:
-		// Without the turn: an event function that takes its time must not keep others from their commands.
+		// Without the turn: a slow event function must not hold up the lock's commands.
 		o := got.hold
 		o.announce(func() {
 			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.owner, Token: o.token, Waited: time.Since(w.began)})
@@ -42,8 +42,8 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	return got
 }
 
-// attemptInTurn sends the command and settles its answer. It ends the turn, unless it returns an
-// ownership that Redis has granted and nobody wants: then the caller releases that with the turn.
+// attemptInTurn sends the command and settles its answer. It ends the turn, with one exception: if it
+// returns an ownership that Redis has granted and no call wants, the caller releases that with the turn.
 func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got attempt, unwanted *ownership) {
 	defer func() {
 		if unwanted == nil {
@@ -83,8 +83,8 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 	return got, unwanted
 }
 
-// beginAttempt reports false if w leads no more. since is the Client's arrival in the registry of waiters,
-// and heard says that messages would reach the Client, so that it can register.
+// beginAttempt reports whether w still leads. Otherwise it does not begin. since is the Client's arrival
+// in the registry of waiters. heard says that wake-ups would reach the Client, so that it may register.
 func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,14 +93,14 @@ func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool
 	}
 	s.resumeListening()
 	if s.wakeups != nil {
-		s.wakeups.drain() // this attempt comes after all that they told
+		s.wakeups.drain() // this attempt comes after these wake-ups
 	}
 	s.outage.begin(time.Now())
 	return s.listening(), s.since, true
 }
 
-// settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that was granted and
-// must be released.
+// settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that Redis
+// has granted and that the caller must release.
 func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, heard bool, sent time.Time, acks *replicaAcks) (got attempt, unwanted *ownership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +130,8 @@ func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, hear
 	return attempt{hold: o}, nil
 }
 
-// refusal says why a lock that Redis granted is not to be held. The caller has
-// lockState.mu.
+// refusal says why this Client gives back a lock that Redis has just granted: the call has left, the
+// Client closes, replicas are missing, or the lease is over already. The caller has lockState.mu.
 func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
 	switch {
 	case w.state == left:
@@ -146,8 +146,9 @@ func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
 	return nil
 }
 
-// attemptFailed notes what is left to clean up after an attempt that ended with err. The
-// caller has lockState.mu.
+// attemptFailed notes what an attempt that ended with err may have left in Redis. If its outcome is
+// unknown, the owner's field may be there, and the Client may be in the registry of waiters. The caller
+// has lockState.mu.
 func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 	if lua.Unknown(err) {
 		w.unknownOutcome = true
@@ -155,13 +156,13 @@ func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
 			s.cleanUp(w.owner, time.Now().Add(w.lease))
 		}
 		if heard && s.since == 0 {
-			s.since = lua.MaybeRegistered // or nobody would ever take us out
+			s.since = lua.MaybeRegistered // otherwise leaveRegistry would not take this Client out
 		}
 	}
 	s.leaveRegistry()
 }
 
-// attemptAborted settles an attempt whose command has not returned.
+// attemptAborted settles an attempt whose goroutine ended during the command, in a hook of go-redis.
 func (s *lockState) attemptAborted(t turn, w *waiter, order lua.Order, heard bool) {
 	t.settle(order, errAborted)
 	s.mu.Lock()
@@ -179,9 +180,9 @@ func (s *lockState) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// giveUp ends the wait of a call: because of err, or at the limit of the wait if
-// that is nil. If the lock was granted at this very moment, a call that reached its
-// limit keeps it and any other gives it back.
+// giveUp ends the wait of a call: because of err, or at the limit of the wait if err is nil. The lock may
+// have been granted at this very moment. A call that reached its limit keeps that lock, unless the Client
+// closes; any other call gives it back.
 func (a *acquisition) giveUp(err error) (*ownership, error) {
 	s, w := a.s, a.w
 	s.mu.Lock()
@@ -204,12 +205,12 @@ func (a *acquisition) giveUp(err error) (*ownership, error) {
 			o.tellClosed()
 		}
 	case rejoined:
-		a.busyAtDeadline = false // this owner has it
+		a.busyAtDeadline = false // another call of this owner has the lock
 		s.mu.Unlock()
 	case refused:
 		a.busyAtDeadline = false
 		if err == nil {
-			err = w.refusal // at this very moment: Redis has been silent, and not said that the lock is busy
+			err = w.refusal // refused at this very moment: Redis was silent
 		}
 		s.mu.Unlock()
 	default:
@@ -219,7 +220,8 @@ func (a *acquisition) giveUp(err error) (*ownership, error) {
 	return nil, a.notAcquired(err)
 }
 
-// leaveQueue takes a waiter out whose call ends without the lock. The caller has lockState.mu.
+// leaveQueue takes a waiter out of the wait queue. Its call ends without the lock. The caller has
+// lockState.mu.
 func (s *lockState) leaveQueue(w *waiter) {
 	s.remove(w, left)
 	if w.gone != nil {
@@ -232,8 +234,9 @@ func (s *lockState) leaveQueue(w *waiter) {
 	s.leaveRegistry()
 }
 
-// leaveAborted takes out a waiter whose call does not return, as a hook of go-redis or an event function has
-// panicked or ended the goroutine: the others must not wait for it, nor it keep a lock that nobody knows of.
+// leaveAborted takes out a waiter whose call does not return: a hook of go-redis or an event function has
+// panicked or ended the goroutine. Otherwise the waiters behind it would wait for ever, or it would keep
+// a lock that no call releases.
 func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
 	s.mu.Lock()
 	switch w.state {
@@ -253,13 +256,13 @@ func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
 	s.mu.Unlock()
 }
 
-// giveBack takes back, in the background, the hold of a call that has left at the
-// moment of its grant. Another call of the same owner may have entered since, whose
-// hold stays. It reports that the Client is closed and that it has ended the ownership: the caller,
-// who has lockState.mu, is to tell that.
+// giveBack takes back, in the background, the hold of a call that left at the moment of its grant.
+// Another call of the same owner may have entered since; its hold stays. giveBack reports true if the
+// Client is closed and giveBack has ended the ownership: then the caller tells that, without
+// lockState.mu, which it has now.
 func (s *lockState) giveBack(ctx context.Context, o *ownership, kind holdKind, err error) (closed bool) {
 	if o.state != live {
-		s.forgetLoss(o, kind) // nobody will unlock it
+		s.forgetLoss(o, kind) // its call will not unlock it
 		return false
 	}
 	o.pop(kind, err)
@@ -280,6 +283,7 @@ func (s *lockState) giveBack(ctx context.Context, o *ownership, kind holdKind, e
 	return !begun && last
 }
 
+// notAcquired is the error of a call whose wait ended with err, or at its limit if err is nil.
 func (a *acquisition) notAcquired(err error) error {
 	return &NotAcquiredError{
 		Name: a.s.name, Holder: a.lastAnswer.Holder, TTL: a.lastAnswer.TTL,

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A lock is busy if Redis said so last, or this Client of one of its own owners. TryLock's false means
-// that. A limit and the deadline of ctx end a wait alike: both say "not for longer". A cancellation says
-// that the caller has stopped asking, and nothing of the lock.
+// A lock is busy if Redis said so last, or if one of this Client's own owners has it. TryLock's false
+// means that. A limit and the deadline of ctx end a wait alike: both say "not for longer". A cancellation
+// says that the caller has stopped asking, and nothing of the lock.
 
-// saysBusy reports whether the last word was that another owner has the lock or is ahead.
+// saysBusy reports whether, by the last answer, another owner has the lock or is ahead.
 func (a *acquisition) saysBusy() bool { return a.answered && a.failure == nil && !a.s.silent() }
 
 // ctxEnded ends the wait of a call whose ctx has ended.
@@ -21,8 +21,8 @@ func (a *acquisition) ctxEnded() (*ownership, error) {
 	return a.giveUp(whyEnded(a.ctx))
 }
 
-// deadlineEnd is the cause with which a ctx is cancelled that stands for one whose deadline has
-// passed. Only the cause itself counts: one that wraps it is the program's own.
+// deadlineEnd is the cause of a ctx that the library cancels in place of a ctx whose deadline has passed.
+// Only the cause itself counts: a cause that wraps it is the program's own.
 type deadlineEnd struct{ error }
 
 // endOf is the cause for a ctx that stands for the given one, which has ended.
@@ -51,8 +51,8 @@ func (e *NotAcquiredError) busy() string {
 	return s + ": held by " + e.holder()
 }
 
-// holder says who holds the lock, and in words if it is an owner of the same Client: then the program may be
-// waiting for itself.
+// holder says who holds the lock. For an owner of the same Client it says so in words: then the program
+// may be waiting for itself.
 func (e *NotAcquiredError) holder() string {
 	if _, kept := partyOf(e.Holder); kept {
 		return e.Holder + " (nobody: ReleaseAfter keeps it taken)"

@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// How a command is repeated that was not answered, or that Redis could not
-	// serve just then: what go-redis does by default, which it does not do here
-	// because a repeated command must carry a number of its own.
+	// A command that was not answered, or that Redis could not serve just then, is repeated so. These are
+	// go-redis' defaults. go-redis itself must not repeat it: each repetition needs a number of its own.
 	maxRetries  = 3
 	minPause    = 8 * time.Millisecond
 	maxPause    = 512 * time.Millisecond
@@ -20,17 +19,16 @@ const (
 // errInterrupted: the caller has stopped waiting for a command.
 var errInterrupted = errors.New("interrupted")
 
-// call runs f, which sends commands and settles their outcome, and waits for it
-// until ctx ends, limit fires or, if closing is not nil, the Client closes; then it
-// returns errInterrupted and f goes on in the background. A goroutine of its own is
-// what lets a caller go: go-redis does not stop a command in flight. f gets ctx's
-// values without its end.
+// call runs f, which sends commands and settles their outcome. It waits for f until ctx ends, limit fires
+// or, if closing is not nil, the Client closes. Then it returns errInterrupted, and f goes on in the
+// background: go-redis does not stop a command in flight, so f needs a goroutine of its own if the caller
+// is to leave. f gets ctx's values without its end.
 //
-// f runs code of the program's: go-redis' hooks, event functions. It may panic, or end its
-// goroutine, so whatever it takes (the turn, the place at the head of the queue, a hold that it
-// is about to release) it gives up in deferred functions. With a ctx that never ends and no limit it runs on
-// the caller's goroutine, and the panic is the caller's. Otherwise it ends the program;
-// after runtime.Goexit the error is errAborted.
+// f runs code of the program: go-redis' hooks and event functions. Such code may panic or end its
+// goroutine. So f gives up in deferred functions whatever it takes: the turn, the lead of the wait queue,
+// a hold that it is about to release. With a ctx that never ends and no limit, f runs on the caller's
+// goroutine, and a panic goes to the caller. Otherwise a panic ends the program; after runtime.Goexit the
+// error is errAborted.
 func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
 	if !c.begin() {
 		return ErrClosed
@@ -60,9 +58,9 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 	return errInterrupted
 }
 
-// call is [Client.call] for commands about the queue, which stays in use until f has
-// ended: a caller that left must not take the queue away under its command, or the
-// next call would make another one, with a sequencer of its own.
+// call is [Client.call] for commands about the lock. The lock state stays in use until f has ended.
+// Otherwise a caller that leaves could be its last user while f still runs. Then the next call would make
+// another lock state, with a sequencer of its own.
 func (s *lockState) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
 	s.addUser()
 	err := s.c.call(ctx, limit, closing, func(ctx context.Context) {
@@ -75,8 +73,8 @@ func (s *lockState) call(ctx context.Context, limit <-chan time.Time, closing <-
 	return err
 }
 
-// goBackground is [Client.goBackground] for commands about the queue. The caller has
-// lockState.mu or is a user of the queue.
+// goBackground is [Client.goBackground] for commands about the lock. The caller has lockState.mu or is a
+// user of the lock state.
 func (s *lockState) goBackground(f func()) bool {
 	s.addUser()
 	begun := s.c.goBackground(func() {
@@ -89,7 +87,7 @@ func (s *lockState) goBackground(f func()) bool {
 	return begun
 }
 
-// endless has ctx's values without its end.
+// endless returns a ctx with ctx's values that never ends.
 func endless(ctx context.Context) context.Context {
 	if ctx.Done() == nil {
 		return ctx
@@ -97,8 +95,8 @@ func endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// goBackground runs f on a goroutine that Close waits for. Once the Client is
-// closed it reports false: what f would have cleaned up expires with its lease.
+// goBackground runs f on a goroutine that Close waits for. Once the Client is closed it reports false and
+// does not run f: what f would have cleaned up expires with its lease.
 func (c *Client) goBackground(f func()) bool {
 	if !c.begin() {
 		return false
@@ -110,7 +108,7 @@ func (c *Client) goBackground(f func()) bool {
 	return true
 }
 
-// pause reports false if the Client was closed meanwhile.
+// pause waits for d. It reports false if the Client was closed meanwhile.
 func (c *Client) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -122,7 +120,7 @@ func (c *Client) pause(d time.Duration) bool {
 	}
 }
 
-// pauseOpen is pause, cut short when the Client begins to close.
+// pauseOpen is pause, and ends when the Client begins to close.
 func (c *Client) pauseOpen(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -132,7 +130,7 @@ func (c *Client) pauseOpen(d time.Duration) {
 	}
 }
 
-// backoff is capped exponential with jitter over its upper half.
+// backoff is the pause before the next try: exponential up to maxPause, with jitter over its upper half.
 func backoff(try int) time.Duration {
 	d := min(minPause<<min(try, 10), maxPause)
 	return d/2 + rand.N(d/2+1)

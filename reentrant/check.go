@@ -15,29 +15,28 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// Check asks Redis, while there is nothing to lose yet, whether locks will work there: whether
-// the Client's user has the permissions that locks need, whether Redis may evict locks, and
-// whether a lock can be taken and released now. It is for the start of a program; New
-// sends nothing and cannot know.
+// Check asks Redis whether locks will work there: whether the Client's user has the permissions that
+// locks need, whether Redis may evict locks, and whether a lock can be taken and released now. Call it at
+// the start of a program, while there is nothing to lose yet; New sends nothing and cannot know.
 //
-// What it finds in the way of locks it joins in err: a [PermissionError] for each
-// permission that is missing, or why no lock could be taken. Warnings are about what locks
-// can do without, at a price that each of them names: a PermissionError that is not
-// Required, and an [EvictionError]. Without Check a missing permission shows when its
-// command is needed for the first time, which may be the first renewal, in the middle of the work.
+// err joins what prevents locks: a [PermissionError] for each permission that is missing, or why no lock
+// could be taken. Warnings are about what locks can do without, at a price that each warning names: a
+// PermissionError that is not Required, and an [EvictionError]. Without Check a missing permission shows
+// when its command is needed for the first time, which may be the first renewal, in the middle of the
+// work.
 //
-// It looks at a lock of its own: its name begins with that of each lock in like, or else
-// with the prefix alone, and ends in something random. In a Cluster it looks at one for each
-// master or, if a hash tag leaves no choice, at one. Pass locks like those that
-// will be used if their names have hash tags, if the user's rights begin with more than the
-// prefix, or if they have fencing, which is required then.
+// Check looks at a lock of its own. The name of that lock begins with the name of each lock in like, or
+// else with the prefix alone, and ends in something random. In a Cluster Check looks at one lock for each
+// master or, if a hash tag leaves no choice, at one. Pass locks like the locks that you will use if their
+// names have hash tags, if the user's rights begin with more than the prefix, or if they have fencing,
+// which is required then.
 //
-// Permissions are tried with commands that fail, or find nothing, when they are allowed:
-// nothing is written. If none is missing, the lock is taken and released as any other;
-// events tell of it. It is gone then, or at the end of its lease if the release fails.
+// Check tries a permission with a command that fails, or finds nothing, when it is allowed: it writes
+// nothing. If no permission is missing, Check takes the lock and releases it like any other, and events
+// tell of it. The lock is gone then, or at the end of its lease if the release fails.
 //
-// Check takes about ten round trips for each lock that it looks at. When ctx ends it returns
-// ctx's error and cause, whatever Redis does, and [ErrClosed] when the Client closes.
+// Check takes about ten round trips for each lock that it looks at. When ctx ends it returns ctx's error
+// and cause, whatever Redis does, and [ErrClosed] when the Client closes.
 func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, err error) {
 	if len(like) == 0 {
 		if err := checkName(c.cfg.prefix, probeName); err != nil {
@@ -56,7 +55,7 @@ func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, er
 	if ctx.Err() != nil {
 		return nil, unchecked(whyEnded(ctx))
 	}
-	asked, cancel := context.WithCancel(ctx) // one that can end, or call would not see the Client close
+	asked, cancel := context.WithCancel(ctx) // a ctx that can end: otherwise call ignores closing
 	defer cancel()
 	var found findings
 	var whole bool
@@ -64,19 +63,19 @@ func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, er
 		for _, l := range like {
 			c.checkLike(asked, lasting, l, &found)
 		}
-		whole = asked.Err() == nil && !c.isClosing() // otherwise not all was looked at
+		whole = asked.Err() == nil && !c.isClosing() // otherwise checkLike has left something out
 	})
 	switch {
 	case err == nil && whole:
 		return found.warnings, errors.Join(found.errs...)
 	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
-		return nil, unchecked(whyEnded(ctx)) // found may still be written
+		return nil, unchecked(whyEnded(ctx)) // a call that was left may still write found
 	default:
 		return nil, ErrClosed
 	}
 }
 
-// probeName begins what the name of a lock that is looked at ends in.
+// probeName stands in the name of Check's own lock, between the name of a lock in like and a random end.
 const probeName = "redlatch-check:"
 
 // findings are what Check has found so far.
@@ -86,8 +85,7 @@ type findings struct {
 
 func (f *findings) fail(err error) { f.errs = append(f.errs, err) }
 
-// add takes what was found out about a server, and reports whether something that is required
-// is missing.
+// add adds what Check has found out about a server, and reports whether a required permission is missing.
 func (f *findings) add(server string, found preflight.Findings) (bad bool) {
 	for _, d := range found.Denials {
 		e := &PermissionError{Server: server, Rule: d.Rule, Without: d.Without, Required: d.Required, Err: d.Err}
@@ -106,8 +104,8 @@ func (f *findings) add(server string, found preflight.Findings) (bad bool) {
 
 func unchecked(err error) error { return fmt.Errorf("redlatch: check: %w", err) }
 
-// checkLike looks at a lock like l on every server that may have it. It begins nothing more
-// when ctx, the caller's, has ended; what it sends lasts as long as the client allows.
+// checkLike looks at a lock like l on every server that may have it. When ctx, the caller's, has ended,
+// it begins nothing more. A command that it has sent lasts as long as the redis client allows.
 func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *findings) {
 	names := []string{l.name + probeName + uuid.NewString()}
 	if c.cluster != nil && !strings.Contains(c.cfg.prefix+names[0], "{") {
@@ -121,16 +119,16 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		if ctx.Err() != nil || c.isClosing() {
 			return
 		}
-		// Not by NewLock: the name is longer than that of a lock, which may be as long as
-		// NewLock allows. Redis takes longer ones.
+		// Not by NewLock: this name is longer than the name of l, which may be as long as NewLock allows.
+		// Redis takes longer names.
 		lock := &Lock{c: c, name: name, fencing: l.fencing, keys: lua.KeysOf(c.cfg.prefix+name, c.id)}
 		c.checkLock(ctx, lasting, lock, found)
 	}
 }
 
-// checkLock looks at a lock on the server that has it, and takes it if no permission that is
-// required is missing: otherwise the lock would be taken and not released, or not renewed, which
-// is what Check is to prevent.
+// checkLock looks at a lock on the server that has it. It takes the lock if no required permission is
+// missing. Otherwise the lock would be taken and not released, or not renewed, which is what Check is to
+// prevent.
 func (c *Client) checkLock(ctx, lasting context.Context, lock *Lock, found *findings) {
 	t := preflight.Target{
 		Node: c.rdb, Keys: lock.keys, Prefix: c.cfg.prefix, Fencing: lock.fencing,
@@ -161,7 +159,7 @@ func (c *Client) checkLock(ctx, lasting context.Context, lock *Lock, found *find
 	}
 }
 
-// tryOnce takes the lock once and releases it, without fencing, whose counter would stay.
+// tryOnce takes the lock once and releases it. It does so without fencing, whose counter would stay.
 func (l *Lock) tryOnce(ctx context.Context, server string) error {
 	ctx = WithOwner(ctx, "check")
 	lock := &Lock{c: l.c, name: l.name, keys: l.keys}
@@ -174,8 +172,8 @@ func (l *Lock) tryOnce(ctx context.Context, server string) error {
 	return lock.Unlock(ctx)
 }
 
-// onEachMaster returns names that begin with the given one, of which each master of the
-// cluster has one.
+// onEachMaster returns names that begin with the given name. Each master of the cluster has a lock with
+// one of them.
 func (c *Client) onEachMaster(ctx context.Context, name string) (names []string, err error) {
 	var mu sync.Mutex
 	missing := make(map[string]bool)
@@ -185,7 +183,7 @@ func (c *Client) onEachMaster(ctx context.Context, name string) (names []string,
 		missing[master.Options().Addr] = true
 		return nil
 	})
-	// A master with few slots takes many tries: one with a single slot 16384 on average.
+	// A master with few slots needs many tries: with a single slot 16384 on average.
 	for i := 0; err == nil && len(missing) > 0 && i < 1<<18; i++ {
 		try := name + ":" + strconv.Itoa(i)
 		var master *redis.Client

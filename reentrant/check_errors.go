@@ -35,8 +35,8 @@ func (e *PermissionError) Is(target error) bool { return target == ErrPermission
 // Unwrap gives Redis' refusal.
 func (e *PermissionError) Unwrap() error { return e.Err }
 
-// EvictionError is [ErrEviction] with the settings. A lock that is evicted is free for
-// others; its holder learns of it at the next renewal, at most a third of the lease later.
+// EvictionError is [ErrEviction] with the settings. An evicted lock is free for others. Its holder learns
+// of it at the next renewal, at most a third of the lease later.
 type EvictionError struct {
 	Server    string
 	Policy    string // maxmemory-policy
@@ -51,8 +51,8 @@ func (e *EvictionError) Error() string {
 // Is makes it [ErrEviction].
 func (e *EvictionError) Is(target error) bool { return target == ErrEviction }
 
-// unreachable is the error of a server that no command could be sent to, which may be
-// a permission too: go-redis sends commands of its own before any other.
+// unreachable is the error of a server to which no command could be sent. The cause may be a permission
+// too: go-redis sends commands of its own before any other.
 func unreachable(server string, err error) error {
 	if what, command := preflight.DenialOf(err); what == preflight.Command {
 		return &PermissionError{Server: server, Rule: "+" + command, Without: "no connection is made", Required: true, Err: err}

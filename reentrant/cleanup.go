@@ -8,22 +8,23 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// How often clean-up tries while Redis does not answer.
+// The pauses between the tries of a clean-up while Redis does not answer, doubling from the first to the
+// last.
 const (
 	cleanUpPause = 50 * time.Millisecond
 	cleanUpLast  = time.Second
 
-	// cleaners is how many clean-up commands of a Client are in flight at once (cleanupqueue.go).
+	// cleaners is how many goroutines carry out the clean-ups of a Client at most (cleanupqueue.go).
 	cleaners = 16
 )
 
-// cleanUp frees, in the background, what Redis may hold for an owner that holds
-// nothing any more, until Redis has confirmed or the key has expired. If the owner
-// has got the lock anew meanwhile, there is nothing to clean: its commands carry an
-// epoch. The caller has lockState.mu.
+// cleanUp frees, in the background, the field that Redis may have for an owner that holds nothing any
+// more. It goes on until Redis has confirmed or the key has expired. If the owner has taken the lock
+// again meanwhile, there is nothing to clean up: the owner's commands carry an epoch. The caller has
+// lockState.mu.
 func (s *lockState) cleanUp(owner string, expires time.Time) { s.cleanUpTo(owner, nil, expires) }
 
-// cleanUpTo is cleanUp of an owner that leaves the lock by a parting, if that is not nil.
+// cleanUpTo is cleanUp for an owner that leaves the lock by a parting, unless to is nil.
 func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 	s.inTurn(expires, func(ctx context.Context, t turn) (done bool) {
 		s.mu.Lock()
@@ -37,7 +38,7 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 		if err == nil {
 			s.mu.Lock()
 			if s.wakeups != nil {
-				s.wakeups.signal(byMessage) // our own head may be waiting for this very lock
+				s.wakeups.signal(byMessage) // the first waiter here may wait for this very lock
 			}
 			s.mu.Unlock()
 		}
@@ -45,8 +46,8 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 	})
 }
 
-// repairCount brings the hold count in Redis in line, in the background, after a
-// command for it was not answered. The caller has lockState.mu.
+// repairCount tells Redis the hold count, in the background, after a command for it was not answered. The
+// caller has lockState.mu or is a user of the lock state.
 func (s *lockState) repairCount(o *ownership) {
 	s.inTurn(time.Now().Add(s.c.cfg.lease), func(ctx context.Context, t turn) (done bool) {
 		if err := s.syncFieldNow(ctx, t, o); err != nil {
@@ -57,8 +58,9 @@ func (s *lockState) repairCount(o *ownership) {
 	})
 }
 
-// leaveRegistry takes this Client out of the registry of waiters once nobody waits here. A
-// wake-up that was on its way to us goes on to the next. The caller has lockState.mu.
+// leaveRegistry takes this Client out of the registry of waiters, in the background, once no call waits
+// here. If a wake-up was on its way to this Client, the script wakes the next one. The caller has
+// lockState.mu.
 func (s *lockState) leaveRegistry() {
 	if s.since == 0 || s.waiters.first != nil || s.holder != nil {
 		return
@@ -90,8 +92,8 @@ func take(ctx context.Context, places chan<- struct{}) bool {
 	}
 }
 
-// resumeListening listens again at once if the subscription of an earlier wait still
-// lingers: then the first attempt can already register. The caller has lockState.mu.
+// resumeListening listens again at once if the hub still has the subscription of an earlier wait: then
+// the first attempt can register already. The caller has lockState.mu.
 func (s *lockState) resumeListening() {
 	if s.wakeups == nil && s.c.hub.Confirmed(s.keys.Own()) {
 		s.listen()

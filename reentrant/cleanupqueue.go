@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// cleanups is what a Client has to do in the background for locks that nobody of it holds any more.
-// All its locks may be lost at the same time, so a clean-up is an entry in a queue, and not a
-// goroutine: cleaners goroutines at most carry them out, the earliest first, one of which waits
-// while none is due. They end when nothing is left.
+// cleanups are what a Client has to do in the background for locks that its owners do not hold any more.
+// All its locks may be lost at the same time, so a clean-up is an entry in a queue, and not a goroutine.
+// At most cleaners goroutines carry out the entries, the earliest first. While none is due, one of them
+// waits. They end when nothing is left.
 //
-// A clean-up is one that [Client.begin] has announced and a user of its lock, until it is done.
+// [Client.begin] has announced each clean-up to Close, and each is a user of its lock state, until it is
+// done.
 type cleanups struct {
 	c      *Client
-	sooner chan struct{} // holds one signal: the first clean-up is an earlier one now
+	sooner chan struct{} // capacity 1: a signal that another clean-up is the first now
 
 	mu      sync.Mutex
 	queue   cleanupQueue // guarded by mu
@@ -23,21 +24,21 @@ type cleanups struct {
 	waiting bool         // one of them waits for the first clean-up; guarded by mu
 }
 
-// cleanup is tried again until it is done, its time is over, or the Client has no time for it any more.
+// cleanup is tried again until it is done, its time is over, or the Client closes.
 type cleanup struct {
 	s     *lockState
 	at    time.Time     // of the next try
 	until time.Time     // no try begins then, and ctx ends
 	pause time.Duration // after the next try
-	spare bool          // may be left undone by a Client that closes
+	spare bool          // a Client that closes may leave it undone
 
 	try func(ctx context.Context) (done bool)
 }
 
 func newCleanups(c *Client) *cleanups { return &cleanups{c: c, sooner: make(chan struct{}, 1)} }
 
-// add takes on a clean-up. It is not done if the Client is closed. The caller has lockState.mu or is a
-// user of the queue.
+// add adds a clean-up to the queue. If the Client is closed, add drops it. The caller has lockState.mu or
+// is a user of the lock state.
 func (s *cleanups) add(x *cleanup) {
 	if !s.c.begin() {
 		return
@@ -50,7 +51,7 @@ func (s *cleanups) add(x *cleanup) {
 	s.enlist()
 }
 
-// enlist starts a worker if the first clean-up has none that waits for it. The caller has mu.
+// enlist starts a worker if no worker waits for the first clean-up. The caller has mu.
 func (s *cleanups) enlist() {
 	if len(s.queue) > 0 && !s.waiting && s.workers < cleaners {
 		s.workers++
@@ -58,11 +59,11 @@ func (s *cleanups) enlist() {
 	}
 }
 
-// hurry has the worker that waits look again.
+// hurry makes the worker that waits look at the queue again.
 func (s *cleanups) hurry() {
 	select {
 	case s.sooner <- struct{}{}:
-	default: // it will
+	default: // a signal is there already
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *cleanups) carryOut(x *cleanup) {
 	ctx, cancel := context.WithDeadline(s.c.ctx, x.until)
 	defer func() {
 		cancel()
-		// A Client that closes waits for one try and not for Redis to come back.
+		// A Client that closes waits for one try, and not until Redis is back.
 		if done || s.c.isClosing() {
 			x.s.dropUser()
 			s.c.end()
@@ -96,6 +97,7 @@ func (s *cleanups) carryOut(x *cleanup) {
 	returned = true
 }
 
+// again puts a clean-up back for its next try.
 func (s *cleanups) again(x *cleanup) {
 	x.spare = true
 	x.at = time.Now().Add(x.pause/2 + backoff(0))
@@ -105,7 +107,8 @@ func (s *cleanups) again(x *cleanup) {
 	s.push(x)
 }
 
-// push adds a clean-up to the queue, and has a worker look at it. The caller has mu.
+// push adds a clean-up to the queue. If it is the first one now, the worker that waits looks again. The
+// caller has mu.
 func (s *cleanups) push(x *cleanup) {
 	heap.Push(&s.queue, x)
 	if s.queue[0] == x {
@@ -113,8 +116,8 @@ func (s *cleanups) push(x *cleanup) {
 	}
 }
 
-// next waits for the first clean-up that is to be tried and takes it. It returns nil, and the worker is
-// counted out, if nothing is left or another worker waits already.
+// next waits until the first clean-up is due, and takes it. It returns nil if nothing is left or another
+// worker waits already; then it has counted the worker out.
 func (s *cleanups) next() *cleanup {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +142,7 @@ func (s *cleanups) next() *cleanup {
 	return nil
 }
 
+// await waits for d. It ends earlier if another clean-up becomes the first, or the Client closes.
 func (s *cleanups) await(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -41,7 +41,7 @@ type Client struct {
 	held   atomic.Int64  // ownerships: live, or being released
 	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
 
-	freeing   atomic.Int64 // ownerships that are being released: in held, and not live
+	freeing   atomic.Int64 // ownerships that are being released: counted in held, and not live
 	finishing atomic.Int32 // calls of Close that wait for less
 
 	nameRecord *nameRecord // nil without a name
@@ -62,12 +62,12 @@ type Client struct {
 	stop context.CancelFunc
 
 	idle chan struct{} // capacity 1: work has fallen to 0
-	less chan struct{} // capacity 1: work has fallen, and some Close is finishing
+	less chan struct{} // capacity 1: work has fallen, and a call of Close waits in finish
 
 	mu     sync.Mutex
 	states map[string]*lockState // guarded by mu; a lock state lives while it has users
 	lost   losses                // guarded by mu
-	oldest []*lostHold           // guarded by mu; what forgetOldest, which then runs, is to forget
+	oldest []*lostHold           // guarded by mu; forgetOldest runs while it is not empty
 
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 

@@ -7,28 +7,32 @@ import (
 	"time"
 )
 
-// closeGrace is what Close gives to the releases in flight when its ctx has ended, so that a program
-// that got SIGTERM, and closes with the ctx that this has ended, leaves no lock behind. Redis answers
-// in a thousandth of that; a silent Redis must not hold the program up for longer.
+// closeGrace is how long Close waits for the releases in flight after its ctx has ended. With it a
+// program that gets SIGTERM leaves no lock behind, though it closes with the ctx that the signal has
+// ended. Redis answers in a thousandth of that time. A silent Redis must not hold the program up for
+// longer.
 const closeGrace = time.Second
 
-// Close shuts the Client down like http.Server.Shutdown. Waiting calls end with
-// [ErrNotAcquired] and [ErrClosed], at once; one whose ctx never ends, such as
-// [context.Background], ends when its command under way does, at most go-redis'
-// ReadTimeout later. Nothing new is granted; an owner that holds a lock may still
-// re-enter it. Close then waits until all holds are released and all commands have
-// ended, or until ctx ends. What is on its way then to free a lock (an Unlock or Release that has
-// begun, what is given back for a call that left), and to take the Client out of the queue of
-// waiters, is given 1 s more, also if ctx had ended before the call; holds that nobody is
-// releasing are not. After that renewal stops, the ctx of holds that are left
-// ends with cause [ErrClosed], their locks expire in Redis within a lease, and every
-// method returns [ErrClosed], one that takes the lock together with [ErrNotAcquired].
-// Who holds a lock by [Lock.Lock] hears of it from Unlock only.
+// Close shuts the Client down like http.Server.Shutdown, in three steps.
 //
-// It returns an error that wraps ctx's cause if holds were left or something was still
-// in flight after that second (go-redis bounds how long), otherwise nil. It may be called again, also
-// at the same time. Give it a ctx with a limit: with one that never ends it waits for
-// ever for a hold that nobody releases.
+// First, waiting calls end at once with [ErrNotAcquired] and [ErrClosed]. A call whose ctx never ends,
+// such as [context.Background], ends when its command under way does, at most go-redis' ReadTimeout
+// later. Nothing new is granted; an owner that holds a lock may still re-enter it.
+//
+// Then Close waits until all holds are released and all commands have ended, or until ctx ends. After
+// that, also if ctx had ended before the call, it gives 1 s more to what is on its way to free a lock (an
+// Unlock or Release that has begun, the giving back of a lock whose call has left), and to take the
+// Client out of the registry of waiters. Holds that no call is releasing get no such second.
+//
+// At last renewal stops, and the ctx of the holds that are left ends with cause [ErrClosed]. Their locks
+// expire in Redis within a lease. Every method returns [ErrClosed] from then on, a method that takes the
+// lock together with [ErrNotAcquired]. A caller that holds a lock by [Lock.Lock] hears of it from Unlock
+// only.
+//
+// Close returns an error that wraps ctx's cause if holds were left or something was still in flight after
+// that second (go-redis bounds how long), otherwise nil. It may be called again, also at the same time.
+// Give it a ctx with a limit: with a ctx that never ends it waits for ever for a hold that no call
+// releases.
 func (c *Client) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() {
 		close(c.closing)
@@ -52,10 +56,10 @@ func (c *Client) Close(ctx context.Context) error {
 	c.eachState((*lockState).abandon)
 	rest := errors.Join(c.drain(ctx), c.watchdog.Close(ctx), c.renewer.wait(ctx), c.hub.Close(ctx))
 	if rest == nil {
-		c.workers.Wait() // nothing is in flight: those that are left wait for c.ctx
+		c.workers.Wait() // nothing is in flight: the goroutines that are left wait for c.ctx
 	}
 	if err == nil {
-		err = rest // otherwise ctx is over, and they only say that they had no time
+		err = rest // otherwise ctx is over, and rest says no more than that
 	}
 	if err != nil {
 		return fmt.Errorf("redlatch: close: %w", err)
@@ -76,8 +80,8 @@ func (c *Client) drain(ctx context.Context) error {
 	return nil
 }
 
-// finish waits until nothing is in flight, whatever is held: no hold ends any more without a call that
-// is in flight.
+// finish waits until nothing is in flight, whatever is held. It need not wait for holds: no hold ends any
+// more without a call that is in flight.
 func (c *Client) finish(ctx context.Context) {
 	c.finishing.Add(1)
 	defer c.finishing.Add(-1)
@@ -91,11 +95,12 @@ func (c *Client) finish(ctx context.Context) {
 	c.signal(c.less) // for another call of Close
 }
 
-// inFlight counts calls, commands and clean-ups, and ownerships that are being released. Read without a
-// mutex it may be too high, never too low: a release is counted twice while its ownership ends.
+// inFlight counts calls, commands and clean-ups, and ownerships that are being released. It reads without
+// a mutex, so it may be too high, never too low: a release is counted twice while its ownership ends.
 func (c *Client) inFlight() int64 { return c.work.Load() - c.held.Load() + c.freeing.Load() }
 
-// remains says what is left at the end of a ctx; what ends at this very moment is not worth an error.
+// remains is the error that says what is left when ctx ends. It is nil if the last hold or command ends
+// at this very moment.
 func (c *Client) remains(cause error) error {
 	work := c.work.Load()
 	if work <= 0 {
@@ -104,7 +109,7 @@ func (c *Client) remains(cause error) error {
 	return fmt.Errorf("still held: %d, commands in flight: %d: %w", c.held.Load(), work-c.held.Load(), cause)
 }
 
-// eachState calls f with every queue that is in use now.
+// eachState calls f with every lock state that is in use now.
 func (c *Client) eachState(f func(*lockState)) {
 	c.mu.Lock()
 	queues := make([]*lockState, 0, len(c.states))
@@ -119,8 +124,8 @@ func (c *Client) eachState(f func(*lockState)) {
 	}
 }
 
-// begin announces a hold or a command that Close is to wait for. It reports false,
-// and nothing may begin, once the Client is closed.
+// begin announces a hold or a command that Close waits for. Once the Client is closed it reports false,
+// and the caller must not begin.
 func (c *Client) begin() bool {
 	c.work.Add(1)
 	if c.closed.Load() {

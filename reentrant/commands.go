@@ -7,22 +7,23 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// These are the verbs by which a Client changes a lock that one of its owners holds. Each repeats its command in the
-// turn, so each try has a number of its own. The attempt of a waiter (attempt.go) and ForceUnlock (query.go) are not
-// repeated here: their callers decide on the next try.
+// These are the verbs by which a Client changes a lock that one of its owners holds. Each repeats its
+// command in the turn, and each try has a number of its own. The attempt of a waiter (attempt.go) and
+// ForceUnlock (query.go) are not repeated here: their callers decide on the next try.
 //
-// A caller's command goes through Client.commands, which combines it with those of other goroutines. A command of the
-// clean-up goes through Client.single: nobody waits for it, and a batch would wait for its answer.
+// A caller's command goes through Client.commands, which combines it with the commands of other
+// goroutines. A command of the clean-up goes through Client.single: no call waits for it, and a batch
+// would wait for its answer.
 
-// notOurs reports that the owner's field is not in Redis: another client has freed the lock, or written over
-// its key. For a live ownership it is a loss.
+// notOurs reports whether the owner's field is gone from Redis: another client has freed the lock, or
+// written over its key. For a live ownership that is a loss.
 func notOurs(v lua.Verdict, err error) bool {
 	return lua.ForeignKey(err) || err == nil && v == lua.NotHeld
 }
 
-// setCount sets the owner's hold count. decide is called with lockState.mu before each try, as the count may have
-// changed since the last one; ok is false if there is no reason any more to send it. The TTL is raised to lease, which
-// may be 0.
+// setCount sets the owner's hold count. It calls decide with lockState.mu before each try, as the count
+// may have changed since the last try; ok is false if there is no reason any more to send the command.
+// The TTL is raised to lease, which may be 0.
 func (t turn) setCount(ctx context.Context, p lua.Processor, owner string, retries int, decide func() (count int, lease time.Duration, ok bool)) (v lua.Verdict, before bool, err error) {
 	return t.repeat(retries, func(order lua.Order) (lua.Verdict, error) {
 		t.s.mu.Lock()
@@ -36,8 +37,8 @@ func (t turn) setCount(ctx context.Context, p lua.Processor, owner string, retri
 	})
 }
 
-// transfer moves the owner's field to another owner of this Client. *sent becomes when the first try was sent that
-// may have run: a second one finds the field moved, and leaves the lease as it is.
+// transfer moves the owner's field to another owner of this Client. It sets *sent to the time of the
+// first try that may have run. A second try finds the field moved, and leaves the lease as it is.
 func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer, sent *time.Time) (g lua.Granted, before bool, err error) {
 	move.Wake = t.s.c.wakeUp()
 	_, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
@@ -47,15 +48,15 @@ func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer,
 		move.Order = order
 		g, err = move.Run(ctx, p, &t.s.keys)
 		if err != nil && !lua.Unknown(err) && !t.s.sequencer.unknown {
-			*sent = time.Time{} // has not run, nor any before it
+			*sent = time.Time{} // neither this try nor one before it has run
 		}
 		return g.Verdict, err
 	})
 	return g, before, err
 }
 
-// free frees the lock if the owner's field stands in Redis. With a parting that is not over the lock is
-// left to nobody until then.
+// free frees the lock if the owner's field is in Redis. With a parting whose time is not over, it leaves
+// the lock to nobody until then.
 func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *parting) (v lua.Verdict, before bool, err error) {
 	s, epochSet := t.s, true
 	v, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {

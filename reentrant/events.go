@@ -6,55 +6,64 @@ import (
 	"time"
 )
 
-// Events are called as things happen to the locks of a [Client]. Every function is optional.
-// They are called without any mutex held, several at the same time, and some of them from the
-// goroutines that renew locks and receive wake-ups: they must return quickly and must not
-// call the Client. A panic in one of them is not recovered: it ends the program, unless it was called
-// on the goroutine of a caller that recovers. So does runtime.Goexit in one that is called by the
-// goroutines that renew locks or receive wake-ups. The call that is cut short leaves nothing locked, and
-// a release goes on in the background.
+// Events are functions that the Client calls as things happen to its locks. Every function is optional.
+// The Client calls them without any mutex held, several at the same time, and some of them on the
+// goroutines that renew locks and receive wake-ups. So they must return quickly and must not call the
+// Client.
 //
-// For each hold Acquired comes first, and one of Released, HandedOver (of From's hold), Unconfirmed and Lost comes last,
-// exactly once. Nested holds are no holds of their own here. For each call that takes a lock one of Acquired,
-// Reentered and NotAcquired comes before it returns, unless an argument was invalid. A call that gives the lock back
-// since it was granted as the call ended has both Acquired and NotAcquired. The attempts that a MultiLock
-// makes on its members are such calls.
+// The Client does not recover a panic in one of them. It ends the program, unless the function was called
+// on the goroutine of a caller that recovers. On a goroutine that renews locks or receives wake-ups
+// runtime.Goexit ends the program, too. A call that is cut short leaves nothing locked, and a release
+// goes on in the background.
 //
-// Beside each is which fields of the [Event] it has. Name and Owner are in all of them but
-// RenewFailed and Resubscribed, and Ctx is in all.
+// For each hold Acquired comes first, and one of Released, HandedOver (of From's hold), Unconfirmed and
+// Lost comes last, exactly once. Nested holds are no holds of their own here. For each call that takes a
+// lock one of Acquired, Reentered and NotAcquired comes before it returns, unless an argument was
+// invalid. The attempts that a MultiLock makes on its members are such calls. If a call was granted the
+// lock as it ended, and gives it back, it has both Acquired and NotAcquired.
+//
+// The comment of each function names the fields of the [Event] that it gets. All but RenewFailed and
+// Resubscribed get Name and Owner, and all get Ctx.
 type Events struct {
-	Waiting      func(Event) // the call begins to wait: Holder, empty if it is not known yet
-	Acquired     func(Event) // a new hold, one that was handed over included: Waited, Token
-	Reentered    func(Event) // the owner locked again: Count, Token, Waited
-	NotAcquired  func(Event) // the call ends without the lock: Waited, Holder if it is known, Err a *NotAcquiredError, or the *LostError of a nested call
-	HandedOver   func(Event) // to the next waiter of this Client, instead of Released: From, Held; Owner is the new holder
-	Renewed      func(Event) // Redis confirmed a renewal: ValidUntil
-	RenewFailed  func(Event) // renewals of Locks locks failed and will be tried again: Err
-	Lost         func(Event) // Held, Err a *LostError
-	Released     func(Event) // the last hold of the owner was released, and not handed over: Held
-	Unconfirmed  func(Event) // as Released, but Redis has not confirmed it, or the Client was closed under the hold: Held, Err an *UnconfirmedError
+	Waiting   func(Event) // the call begins to wait: Holder, empty if it is not known yet
+	Acquired  func(Event) // a new hold, one that was handed over included: Waited, Token
+	Reentered func(Event) // the owner locked again: Count, Token, Waited
+	// NotAcquired: the call ends without the lock: Waited, Holder if it is known, Err a *NotAcquiredError,
+	// or the *LostError of a nested call.
+	NotAcquired func(Event)
+	// HandedOver, instead of Released: the lock goes to the next waiter of this Client: From, Held; Owner is
+	// the new holder.
+	HandedOver  func(Event)
+	Renewed     func(Event) // Redis confirmed a renewal: ValidUntil
+	RenewFailed func(Event) // renewals of Locks locks failed and will be tried again: Err
+	Lost        func(Event) // Held, Err a *LostError
+	Released    func(Event) // the last hold of the owner was released, and not handed over: Held
+	// Unconfirmed: as Released, but Redis has not confirmed it, or the Client was closed under the hold:
+	// Held, Err an *UnconfirmedError.
+	Unconfirmed  func(Event)
 	Resubscribed func(Event) // the subscription was renewed, all waiters try again: Err is why
 }
 
 // Event is one thing that happened. Fields that do not belong to it are zero.
 type Event struct {
-	// Ctx is that of the call in which it happened: of Lock, Acquire and the like, of Unlock or
-	// Release for Released and Unconfirmed, of the new holder's for HandedOver. It may have ended. Where
-	// no call is, as in a renewal or a loss that a renewal has found, it is context.Background(), never nil.
+	// Ctx is the ctx of the call in which the event happened: of Lock, Acquire and the like, of Unlock or
+	// Release for Released and Unconfirmed, of the new holder's call for HandedOver. It may have ended.
+	// Outside a call, as in a renewal or a loss that a renewal has found, it is context.Background(),
+	// never nil.
 	Ctx context.Context
 
 	Name  string
 	Owner string // the owner's field in the lock's hash
 
 	Holder     string        // the other owner's field
-	HolderName string        // what its Client calls itself (WithClientName), with Holder and where that is known already
+	HolderName string        // the name of its Client (WithClientName), with Holder, if it is known already
 	From       string        // the field of the owner that has released
 	Count      int           // holds of the owner on this lock, the new one included
 	Token      int64         // with fencing, otherwise 0
 	Waited     time.Duration // from the call to the grant, or to its end
 	Held       time.Duration // from the grant to the end, of From's hold in HandedOver
 	ValidUntil time.Time     // as Hold.ValidUntil
-	Locks      int           // how many locks it is about
+	Locks      int           // how many locks the event is about
 	Err        error
 }
 
@@ -62,8 +71,8 @@ type Event struct {
 type observer struct {
 	events    Events
 	logger    *slog.Logger
-	incidents *incidents // nil if the program has said where records go
-	mute      bool       // nobody is to hear of an ownership, but for its loss
+	incidents *incidents // nil if WithLogger was given
+	mute      bool       // no logger or function is to hear of an ownership, except of its loss
 }
 
 func newObserver(cfg *config) observer {
@@ -80,6 +89,7 @@ func newObserver(cfg *config) observer {
 	return o
 }
 
+// tell calls the event function first, and then writes the log record.
 func (o *observer) tell(f func(Event), level slog.Level, message string, e Event) {
 	if e.Ctx == nil {
 		e.Ctx = context.Background() // it happened in no call
@@ -92,7 +102,7 @@ func (o *observer) tell(f func(Event), level slog.Level, message string, e Event
 	}
 }
 
-// attrs are those of a log record.
+// attrs are the attributes of a log record.
 func (e *Event) attrs() (attrs []slog.Attr) {
 	if e.Name != "" {
 		attrs = append(attrs, slog.String("lock", e.Name), slog.String("owner", e.Owner))
@@ -147,12 +157,12 @@ func (o *observer) handedOver(e Event) {
 	o.tell(o.events.HandedOver, slog.LevelDebug, "redlatch: handed over", e)
 }
 
-// granted tells of the hand-off to w. It is for the call that was granted the lock, before it
-// returns: then all is told in the order in which it happened.
+// granted tells of the hand-off to w. The call that was granted the lock calls it before it returns: then
+// all events come in the order in which things happened.
 func (o *observer) granted(w *waiter) {
 	w.handOffTold = true
 	if o.mute {
-		return // the one path in which even this can be felt
+		return // in a write-behind hand-off even this costs time that can be measured
 	}
 	from, to := w.handedBy, w.hold
 	e := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)}

@@ -1,6 +1,6 @@
 package reentrant
 
-// and returns the functions of e and, after each of them, that of other.
+// and returns functions that each call the function of e, and after it the function of other.
 func (e Events) and(other Events) Events {
 	return Events{
 		Waiting:      both(e.Waiting, other.Waiting),
@@ -17,8 +17,8 @@ func (e Events) and(other Events) Events {
 	}
 }
 
-// both calls two functions. A panic in the first is nothing to the second: they are of two parts of the
-// program, which do not know each other.
+// both returns a function that calls two. It calls the second also if the first panics: they belong to
+// two parts of the program, which do not know each other.
 func both(first, second func(Event)) func(Event) {
 	switch {
 	case first == nil:

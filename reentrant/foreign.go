@@ -11,10 +11,9 @@ import (
 type ForeignKeyError struct {
 	Name string
 
-	// Type is the type of the key as Redis has it: "string" for the lock of most other
-	// libraries. It is empty if Redis did not say, as to a user without the command TYPE, and
-	// "hash" or "none" if the key is a lock's again, or it is another key of the lock that is not
-	// Redlatch's.
+	// Type is the type of the key as Redis has it: "string" for the lock of most other libraries. It is
+	// empty if Redis did not say, as to a user without the command TYPE. It is "hash" or "none" if the
+	// key is a lock's again, or if another of the lock's keys is not Redlatch's.
 	Type string
 
 	Err error // Redis' refusal
@@ -38,9 +37,9 @@ func (e *ForeignKeyError) Is(target error) bool { return target == ErrForeignKey
 // Unwrap gives Redis' refusal.
 func (e *ForeignKeyError) Unwrap() error { return e.Err }
 
-// foreign is the error of a command that Redis refused since a key is not a lock. It asks what the key
-// holds, once: a script is refused wherever it first meets the key, which tells nobody anything. The caller
-// waits for it no longer than for the command that was refused.
+// foreign is the error of a command that Redis refused since a key is not a lock. It asks once what the
+// key holds: a script is refused wherever it first meets the key, and its error does not say. The caller
+// waits for the answer no longer than for the command that was refused.
 func (c *Client) foreign(ctx context.Context, name, key string, err error) error {
 	e := &ForeignKeyError{Name: name, Err: err}
 	command := typeQuestion{redis.NewStatusCmd(ctx, "type", key)}

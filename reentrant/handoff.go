@@ -7,17 +7,18 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// release takes the turn for releaseInTurn.
+// release takes the turn and calls releaseInTurn.
 func (s *lockState) release(ctx context.Context, o *ownership) error {
 	return s.releaseInTurn(ctx, s.takeTurn(), o)
 }
 
-// releaseInTurn ends an ownership whose state is releasing, and the turn. The lock goes to the next waiter of this
-// Client, or is freed. If that waiter leaves while the lock is on its way to it, or is refused, the lock goes on from
-// there in the background: the caller of Unlock does not wait for what becomes of the others. The error is about o
-// alone.
+// releaseInTurn ends an ownership whose state is releasing, and ends the turn. It hands the lock to the
+// next waiter of this Client, or frees it. The error is about o alone.
+//
+// The next waiter may leave while the lock is on its way to it, or be refused. Then the lock goes on from
+// there in the background: the caller of Unlock does not wait for what becomes of others.
 func (s *lockState) releaseInTurn(ctx context.Context, t turn, o *ownership) error {
-	passed := false // the turn, to goOn
+	passed := false // goOn has the turn, and ends it
 	defer func() {
 		if !passed {
 			t.done()
@@ -31,7 +32,7 @@ func (s *lockState) releaseInTurn(ctx context.Context, t turn, o *ownership) err
 	goOn := func() {
 		defer t.done()
 		for next != nil {
-			next, _ = s.handOffOrFree(ctx, t, next) // its error is cleaned up after
+			next, _ = s.handOffOrFree(ctx, t, next) // after an error a clean-up goes on
 		}
 	}
 	if !s.goBackground(goOn) {
@@ -40,8 +41,8 @@ func (s *lockState) releaseInTurn(ctx context.Context, t turn, o *ownership) err
 	return err
 }
 
-// handOffOrFree ends one ownership. It returns the next one to release, if the waiter that got the lock
-// has left.
+// handOffOrFree ends one ownership. If it has handed the lock to a waiter that has left, it returns that
+// waiter's ownership, which the caller releases next.
 func (s *lockState) handOffOrFree(ctx context.Context, t turn, o *ownership) (next *ownership, err error) {
 	if w := s.nextOwner(o); w != nil {
 		return s.transfer(ctx, t, o, w)
@@ -49,7 +50,7 @@ func (s *lockState) handOffOrFree(ctx context.Context, t turn, o *ownership) (ne
 	return nil, s.free(ctx, t, o)
 }
 
-// nextOwner is the waiter to whom the lock goes without being freed in between.
+// nextOwner returns the waiter that gets the lock by a hand-off. It is nil if the lock has to be freed.
 func (s *lockState) nextOwner(o *ownership) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,9 +58,9 @@ func (s *lockState) nextOwner(o *ownership) *waiter {
 	switch {
 	case w == nil, o.lease.parting != nil, s.c.cfg.handoff == Remote, s.c.isClosing():
 		return nil
-	case w.owner == o.lease.field.owner: // from and to would be one field
+	case w.owner == o.lease.field.owner: // the transfer would have one field as both from and to
 		return nil
-	case o.lease.field.moving(): // from which of the two?
+	case o.lease.field.moving(): // an earlier move has an unknown outcome: which field is there?
 		return nil
 	case s.budget.mustYield(time.Now()):
 		return nil
@@ -67,7 +68,7 @@ func (s *lockState) nextOwner(o *ownership) *waiter {
 	return w
 }
 
-// transfer hands the lock over to w. It returns an ownership that is to be released in turn, if w has left.
+// transfer hands the lock over to w. If w has left, it returns w's ownership, which the caller releases.
 func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waiter) (next *ownership, err error) {
 	acks := s.c.replicaAcks(s.keys.Lock)
 	var sent time.Time
@@ -84,21 +85,22 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	case lua.ForeignKey(err):
 		return nil, s.settleRelease(o, false, lua.NotHeld, nil)
 	case err != nil && !before:
-		// Refused, by a full Redis for one: what needs no memory may still do.
+		// Redis has refused the command, for example because its memory is full. To free the lock needs
+		// no memory, and may still succeed.
 		return nil, s.free(ctx, t, o)
 	case err != nil:
 		return nil, s.transferUnanswered(o, w, sent, err)
 	case g.Verdict == lua.NotHeld:
-		// A try without an answer that had run would have left the waiter's field there
-		// for a lease: then this says that the lock was lost before.
+		// The field is not there. If an earlier try had run, w's field would be there, for w's lease:
+		// within that lease this answer means that the lock was lost before.
 		return nil, s.settleRelease(o, before && time.Since(sent) >= w.lease, g.Verdict, nil)
 	}
 	if next = s.settleTransfer(o, w, g, sent, acks); next == nil {
-		return nil, nil // the waiter tells the hand-off
+		return nil, nil // w's call tells the hand-off
 	}
 	told := false
 	defer func() {
-		if !told { // and next is known to nobody else
+		if !told { // no other goroutine knows next
 			_ = s.settleRelease(next, true, lua.Done, errAborted)
 		}
 	}()
@@ -107,8 +109,8 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	return next, nil
 }
 
-// settleTransfer ends o and makes w the holder. If w has left, or is refused, it returns what w would have had, which
-// is to be released.
+// settleTransfer ends o and makes w the holder. If w has left, or this Client refuses the grant, it
+// returns w's ownership, which the caller releases.
 func (s *lockState) settleTransfer(o *ownership, w *waiter, g lua.Granted, sent time.Time, acks *replicaAcks) (unwanted *ownership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +136,9 @@ func (s *lockState) settleTransfer(o *ownership, w *waiter, g lua.Granted, sent 
 	return to
 }
 
-// transferUnanswered ends an ownership that was to be handed over, after a command without an answer. Either owner may have it in
-// Redis. The waiter leads now, and takes what is its own; for the other there is clean-up.
+// transferUnanswered ends an ownership whose hand-off was not answered. Redis may have the field of
+// either owner. The waiter leads now, and its attempt takes its own field; a clean-up frees the other
+// one.
 func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, err error) error {
 	s.mu.Lock()
 	w.unknownOutcome = true
@@ -146,7 +149,7 @@ func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, 
 	return s.settleRelease(o, true, lua.Done, err)
 }
 
-// free frees the lock in Redis, which wakes the next client.
+// free frees the lock in Redis. The script wakes the next client.
 func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 	s.afterRedisson.Store(false)
 	returned := false
@@ -158,20 +161,20 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 	l := o.lease
 	v, before, err := t.free(ctx, s.c.commands, l.field.owner, l.parting)
 	if err == nil && v == lua.NotHeld && l.field.moving() {
-		// The field had been moved by a command that was not answered. If it runs only
-		// now it is stale: the first release has set the epoch.
+		// A move that was not answered may have moved the field. If it runs only now, it has no effect: the
+		// first release has set the epoch.
 		var again bool
 		v, again, err = t.free(ctx, s.c.commands, l.field.next, l.parting)
 		before = before || again
 	}
 	returned = true
 	if lua.ForeignKey(err) {
-		v, err = lua.NotHeld, nil // another client has written over the lock
+		v, err = lua.NotHeld, nil // another program has written over the key
 	}
 	return s.settleRelease(o, before, v, err)
 }
 
-// settleRelease ends an ownership with what Redis said of its release.
+// settleRelease ends an ownership by the answer to its release.
 func (s *lockState) settleRelease(o *ownership, before bool, v lua.Verdict, err error) error {
 	s.mu.Lock()
 	s.budget.reset(time.Now())
@@ -188,12 +191,12 @@ func (s *lockState) settleRelease(o *ownership, before bool, v lua.Verdict, err 
 		lost = &LostError{Name: s.name, Owner: o.owner, Held: held, Reason: Overridden}
 		err = lost
 	}
-	// NotHeld after a command without an answer: that one has freed it.
+	// NotHeld after a try without an answer: that try has freed the lock.
 	o.end(ErrReleased)
 	s.promote()
 	s.mu.Unlock()
 	switch {
-	case o.refused: // nobody has heard of it
+	case o.refused: // no event has told that it began
 	case lost != nil:
 		o.tellLost(lost)
 	default:

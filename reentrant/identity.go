@@ -9,14 +9,14 @@ import (
 	"github.com/redlatch/redlatch/internal/scope"
 )
 
-// holdScope is a hold as the scope that its ctx carries. It is a type of its own so that [Hold], which
+// holdScope is a hold as the scope that its ctx carries. It is a type of its own, so that [Hold], which
 // embeds the handle, has no method Outer.
 type holdScope handle
 
 // Outer implements [scope.Scope].
 func (s *holdScope) Outer() scope.Scope { return s.outer }
 
-// handleOf is the handle of a hold that package multilock has passed on, nil if it has none.
+// handleOf returns the handle of a hold that package multilock has passed on, or nil if it has none.
 func handleOf(hold multi.Hold) *handle {
 	s, _ := hold.(*holdScope)
 	return (*handle)(s)
@@ -25,19 +25,19 @@ func handleOf(hold multi.Hold) *handle {
 // identity is who a call acts for.
 type identity struct {
 	owner     string     // field in the lock's hash
-	ownership *ownership // that ctx comes from, live a moment ago; nil: ctx comes from none of this lock
+	ownership *ownership // ctx comes from a hold of it, live a moment ago; nil: from none of this lock
 	lost      error      // ctx comes from a hold of this lock that is lost
 	shared    bool       // other calls may act for the same owner at the same time
 }
 
-// is reports whether an ownership is the one that the call acts in, or can enter.
+// is reports whether the call acts in this ownership, or can enter it.
 func (id *identity) is(o *ownership) bool {
 	return o.owner == id.owner && (id.ownership == nil || id.ownership == o)
 }
 
-// identify finds out who acts on the lock with ctx: the hold of this lock that ctx comes from,
-// else the owner that it names, else the calling goroutine. A hold that was released counts for
-// nothing: with its stale ctx nobody may enter a later hold of the same goroutine.
+// identify finds out who acts on the lock with ctx: the hold of this lock that ctx comes from, else the
+// owner that ctx names, else the calling goroutine. A hold that was released does not count: no call with
+// its stale ctx may enter a later hold of the same goroutine.
 func (l *Lock) identify(ctx context.Context) (identity, error) {
 	if s := scope.Of(ctx); s != nil || l.err != nil {
 		return l.find(s, false)
@@ -46,11 +46,14 @@ func (l *Lock) identify(ctx context.Context) (identity, error) {
 }
 
 // identifyToLeave is identify for an Unlock. A hold that was released counts as long as the ownership
-// lasts: a nested Lock with its ctx may have outlived it.
+// lasts: a nested Lock with its ctx may still be held.
 func (l *Lock) identifyToLeave(ctx context.Context) (identity, error) {
 	return l.find(scope.Of(ctx), true)
 }
 
+// find goes through the scopes of ctx from the inside out. The first hold of this lock, or named owner,
+// decides. A bound owner, which stands for the calling goroutine, counts only if there is none. leaving
+// is set for an Unlock.
 func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 	if l.err != nil {
 		return identity{}, l.err
@@ -80,7 +83,7 @@ func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 	return identity{owner: l.c.goroutine()}, nil
 }
 
-// ownedBy is the identity that a hold gives, if it is one of this lock and has not ended by a
+// ownedBy is the identity that a hold gives. The hold has to be one of this lock, and not ended by a
 // release.
 func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	o := hold.h
@@ -100,7 +103,7 @@ func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	return identity{}, false
 }
 
-// coveredBy is the identity that a hold on a lock over several gives, if this lock is one of them.
+// coveredBy is the identity that a hold on a MultiLock gives, if this lock is one of its parts.
 func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bool) {
 	p := l.part()
 	if leaving {
@@ -120,7 +123,7 @@ func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bo
 		if id, found := l.ownedBy(hold, leaving); found {
 			return id, true
 		}
-		covering, covered = cover.Covers(p) // released since, and perhaps the cover with it
+		covering, covered = cover.Covers(p) // the hold was released since, and perhaps the cover with it
 	}
 	if !covered {
 		return identity{}, false
@@ -128,7 +131,7 @@ func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bo
 	return identity{owner: l.c.id + ":" + covering.Owner, lost: covering.Lost, shared: true}, true
 }
 
-// heldSince is the identity of the owner if it holds the lock, and took it no later than then.
+// heldSince is the identity of the owner if it holds the lock, and took it at then or before.
 func (l *Lock) heldSince(owner string, then time.Time) (id identity, found bool) {
 	s := l.c.findState(l)
 	if s == nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// incidents tells slog.Default of what no call may ever return: a lock that was lost under a program that does
-// not look, and renewals that fail, from which losses come. When Redis is away all locks are lost at
-// once, and each renewal fails again and again, so lines are rationed: the first say what is wrong and where,
-// and the others would push them out of sight. nil tells nobody.
+// incidents tells slog.Default of what no call may ever return: a lock that was lost while the program
+// does not look, and renewals that fail, from which losses come. When Redis is away, all locks are lost
+// at once, and each renewal fails again and again. So lines are rationed: the first lines say what is
+// wrong and where, and the others would push them out of sight. A nil incidents tells nothing.
 type incidents struct {
 	losses   ration
 	renewals ration
@@ -34,7 +34,7 @@ func (i *incidents) renewFailed(e Event) {
 	}
 }
 
-// ration is how many lines of one kind there were of late.
+// ration counts the lines of one kind in the present minute.
 type ration struct {
 	mu       sync.Mutex
 	since    time.Time // the first line of this minute; guarded by mu
@@ -42,7 +42,7 @@ type ration struct {
 	unlogged int       // since the last line; guarded by mu
 }
 
-// log writes a line about e if there were fewer than most in this minute, and counts it otherwise.
+// log writes a line about e if there were fewer than most in this minute, and counts e otherwise.
 func (r *ration) log(most int, level slog.Level, message string, e Event) {
 	unlogged, granted := r.take(most, time.Now())
 	if !granted {
@@ -59,7 +59,7 @@ func (r *ration) log(most int, level slog.Level, message string, e Event) {
 	slog.Default().LogAttrs(ctx, level, message, attrs...)
 }
 
-// take reports whether there may be a line now, and how many had none since the last.
+// take reports whether a line may be written now, and how many records had no line since the last one.
 func (r *ration) take(most int, now time.Time) (unlogged int, granted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// Info is what is known of a lock: Redis' answer, read at one instant, and who waits in this Client. It may have
-// changed by the time it is used; it is for people, logs and tests.
+// Info is what is known of a lock: Redis' answer, read at one instant, and the calls that wait in this
+// Client. It may have changed by the time it is used. It is for people, logs and tests.
 type Info struct {
 	Name string
 	At   time.Time // when Redis had answered
@@ -19,32 +19,34 @@ type Info struct {
 	Count  int           // holds of the holder
 	TTL    time.Duration // as [Lock.TTL]: 0 when free, negative without an end
 
-	// Kept says that it is held by nobody: [Hold.ReleaseAfter] has left it so until the TTL ends. Holder is the
-	// Client, without an owner.
+	// Kept says that no owner holds the lock: [Hold.ReleaseAfter] keeps it taken until the TTL ends.
+	// Holder is the Client, without an owner.
 	Kept bool
 
-	// Others are further fields in the lock's hash. Neither Redlatch nor Redisson makes any; at most 15.
+	// Others are further fields in the lock's hash, at most 15. Neither Redlatch nor Redisson makes any.
 	Others []Party
 
-	// Token is the last fencing token that was issued for this name, the holder's if it has [WithFencing]. It is 0 if
-	// none was, or the Redis user has no right to the counter.
+	// Token is the last fencing token that was issued for this name: the holder's, if the holder's lock
+	// has [WithFencing]. It is 0 if none was issued, or if the Redis user has no right to the counter.
 	Token int64
 
-	// Waiters are the calls of this Client that wait, and the other Clients of Redlatch that do, by their arrival. Those
-	// in the holder's own Client are known there only.
+	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by
+	// their arrival. If the holder is in another Client, only that Client knows the calls that wait in
+	// it.
 	Waiters []Waiter
 
-	// Redisson is how many clients of Redisson wait, of which nothing else is known; -1 if Redis cannot count them.
+	// Redisson is how many clients of Redisson wait, of which nothing else is known. It is -1 if Redis
+	// cannot count them.
 	Redisson int
 }
 
 // Waiter is a call, or another Client, that waits for a lock.
 type Waiter struct {
-	// Party has an owner only if it is Here: of another Client Redis knows no more than that somebody of it waits. A
-	// Client registers when its first call has waited for a round trip or two.
+	// Party has an owner only if it is Here. Of another Client Redis knows only that some call of it
+	// waits. A Client registers when its first call has waited for a round trip or two.
 	Party
 
-	Since time.Time // its arrival, of another Client by Redis' clock, set over to this machine's
+	Since time.Time // its arrival; of another Client by Redis' clock, converted to this machine's
 }
 
 // String is one line for a person.
@@ -86,7 +88,7 @@ func (i Info) String() string {
 	return s.String()
 }
 
-// infoOf puts together what Redis has reported and who waits in this Client.
+// infoOf makes an Info of Redis' report and of the calls that wait in this Client.
 func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 	i := Info{Name: l.name, At: at, TTL: r.TTL, Token: r.Token, Redisson: r.Strangers, Waiters: local}
 	for n, field := range r.Fields {
@@ -99,14 +101,14 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 		i.Held, i.Holder, i.Count, i.Kept = true, p, field.Count, kept
 	}
 	for _, w := range r.Waiting {
-		if w.Client != l.c.id { // whose calls are known one by one
+		if w.Client != l.c.id { // of this Client, local has the calls one by one
 			i.Waiters = append(i.Waiters, Waiter{Party: Party{From: FromGo, Client: w.Client}, Since: at.Add(-w.For)})
 		}
 	}
 	return i
 }
 
-// parties are all whom it is about, each to be given a name.
+// parties are all parties of an Info. The Client gives each its name.
 func (i *Info) parties() (all []*Party) {
 	if i.Held {
 		all = append(all, &i.Holder)

@@ -14,20 +14,19 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// A part of a renewal is sent through the pool of the program's client. While that does not
-// answer, the part is in trouble: the connections in the pool may be dead and not known to be,
-// or all taken, though Redis could be reached. Then it is sent by several lanes at once, the
-// first answer of which counts:
+// A part of a renewal is sent through the pool of the program's client. While that pool does not answer,
+// the part is in trouble: the connections in the pool may be dead and not known to be, or all taken,
+// though Redis could be reached. Then the part is sent by several lanes at once, and the first answer
+// counts:
 //
 //	pool     as before, to find out when the pool answers again, which ends the trouble
 //	detour   on a connection of its own
 //	copies   through the pool, more of them each time, where no detour is to be had: each
-//	         takes another connection, and those that hang keep theirs from the others
+//	         takes another connection, and a lane that hangs keeps its connection from the others
 //
-// The script may run several times, in any order: it takes the lease as it is wanted. A lane
-// that is still under way when its part has been answered, or given up, ends with its
-// command. Those through a pool in trouble are few (maxProbes), so that silence does not
-// fill the pool with them.
+// The script may run several times, in any order: it sets the lease that is wanted. If a part has been
+// answered, or given up, a lane of it that is still under way ends with its command. Few
+// lanes go through a pool in trouble, so that they do not fill the pool while Redis is silent.
 const (
 	maxProbes  = 4
 	maxCopies  = 16              // of one part
@@ -46,30 +45,30 @@ type part struct {
 	slot    int
 	targets []watchdog.Target
 	lease   time.Duration
-	alone   bool // others wait for this part: it ends with ctx
+	alone   bool // other parts wait for this one: it ends with ctx
 }
 
-// answer is what a lane came to.
+// answer is the result of a lane.
 type answer struct {
 	results []watchdog.Result
 	err     error
 }
 
-// replied reports that Redis answered, be it with an error.
+// replied reports whether Redis answered, be it with an error.
 func (a answer) replied() bool {
 	var reply redis.Error
 	return a.err == nil || errors.As(a.err, &reply)
 }
 
-// tells reports that it says something of a lock. An error of Redis may be one of this lane's
+// tells reports whether the answer says something of a lock. An error of Redis may concern this lane
 // alone, as when a new connection is one too many.
 func (a answer) tells() bool {
 	return slices.ContainsFunc(a.results, func(r watchdog.Result) bool { return r.Outcome != watchdog.Failed })
 }
 
-// renewPart renews a part by as many lanes as it needs and returns the first answer that tells
-// something. It waits for all lanes, since an answer that comes after ctx has ended counts too, but not longer than a
-// lease, and a part on which others wait ends with ctx.
+// renewPart renews a part by as many lanes as it needs, and returns the first answer that tells
+// something. An answer that comes after ctx has ended counts too, so renewPart waits for all lanes, but
+// not longer than a lease. If other parts wait for this one, it ends with ctx.
 func (r *renewer) renewPart(ctx context.Context, p part) []watchdog.Result {
 	answers, pending := r.send(ctx, p)
 	late := time.NewTimer(p.lease)
@@ -134,8 +133,7 @@ func (r *renewer) send(ctx context.Context, p part) (answers chan answer, pendin
 	return answers, pending
 }
 
-// lane runs one lane, which Close waits for. There is an answer also if a hook ends the
-// goroutine.
+// lane runs one lane, which Close waits for. It sends an answer also if a hook ends the goroutine.
 func (r *renewer) lane(answers chan<- answer, f func() answer) {
 	r.lanes.Go(func() { // ends with its command
 		a := answer{err: errExit}
@@ -144,7 +142,8 @@ func (r *renewer) lane(answers chan<- answer, f func() answer) {
 	})
 }
 
-// beginProbe takes one of the places for lanes through a pool in trouble.
+// beginProbe takes one of the places for lanes through a pool in trouble. It reports false if none is
+// free.
 func (r *renewer) beginProbe() bool {
 	most := int32(maxProbes)
 	switch {
@@ -162,15 +161,15 @@ func (r *renewer) beginProbe() bool {
 
 func (r *renewer) byPool(ctx context.Context, p part) answer {
 	a := guarded(ctx, r.pool, p)
-	if !errors.Is(a.err, errPanic) { // which says nothing of the pool
-		// A client that was closed is not to be got around.
+	if !errors.Is(a.err, errPanic) { // a panic says nothing of the pool
+		// If the program has closed its client, no lane goes past it.
 		r.note(p.slot, a.replied() || errors.Is(a.err, redis.ErrClosed))
 	}
 	return a
 }
 
-// byDetour believes "not the owner" only of a lane that has left nothing out: a hook or
-// wrapper that it has passed by may have to do with what the key is called.
+// byDetour believes "not the owner" only if the detour leaves nothing out. A hook or wrapper that the
+// detour goes past may change the name of the key.
 func (r *renewer) byDetour(ctx context.Context, p part) answer {
 	a := guarded(ctx, r.detours, p)
 	if r.whole {
@@ -184,7 +183,7 @@ func (r *renewer) byDetour(ctx context.Context, p part) answer {
 	return a
 }
 
-// guarded is a failure if a hook panics, as it is on the watchdog's goroutines.
+// guarded sends a part, and returns a failure if a hook panics, as the watchdog does on its goroutines.
 func guarded(ctx context.Context, p lua.Processor, w part) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -195,8 +194,7 @@ func guarded(ctx context.Context, p lua.Processor, w part) (a answer) {
 	return a
 }
 
-// tries returns how many tries in a row the pool has not answered, and counts one more if
-// there was any.
+// tries returns how many tries in a row the pool has not answered. If there was any, it counts one more.
 func (r *renewer) tries(slot int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,7 +205,7 @@ func (r *renewer) tries(slot int) int {
 	return n
 }
 
-// note keeps whether the pool has answered, or not by the time it should have.
+// note keeps whether the pool has answered in time.
 func (r *renewer) note(slot int, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// watchLeak has it logged if the Hold becomes garbage while it is held: nobody can release it any more, and the
-// watchdog renews the lock as long as the process lives. A fixed lease ends by itself. Some callers let it.
+// watchLeak makes the Client log a Hold that becomes garbage while it is held. No caller can release it
+// any more, and the watchdog renews the lock as long as the process lives. Some callers let a fixed lease
+// end by itself, so watchLeak does nothing for one.
 func (h *Hold) watchLeak() {
 	if !h.kind.fixed {
 		h.leak = runtime.AddCleanup(h, leak.tell, leak{h.handle, time.Now()})
@@ -21,7 +22,7 @@ type leak struct {
 	acquired time.Time
 }
 
-// tell runs on a goroutine of the runtime's.
+// tell runs on a goroutine of the runtime.
 func (l leak) tell() {
 	s := l.h.s
 	s.mu.Lock()
@@ -33,7 +34,7 @@ func (l leak) tell() {
 	}
 }
 
-// leaked has no event: the mistake is one of the program's, and no figure of a lock.
+// leaked logs a mistake of the program. It has no event: it says nothing about a lock.
 func (o *observer) leaked(attrs ...slog.Attr) {
 	logger := o.logger
 	if logger == nil && o.incidents != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// lockState is one lock as one Client sees it: which of its owners holds it, and who
-// waits, first come first served. Only the head of the waiters talks to Redis, and
-// only while none of the Client's owners holds the lock.
+// lockState is all that one Client knows of one lock: which of its owners holds the lock, and the wait
+// queue, first come, first served. Only the first waiter sends attempts to Redis, and only while no owner
+// of this Client holds the lock.
 type lockState struct {
 	c    *Client
 	name string
 	keys lua.Keys
 
-	// users counts the calls, holds and clean-up that use the queue. It is raised from 0
-	// with Client.mu only, and the queue is dropped at 0 (client.go).
+	// users counts the calls, holds and clean-ups that use the lock state. Only a caller with Client.mu
+	// raises it from 0, and at 0 the Client drops the lock state (client.go).
 	users atomic.Int64
 
 	sequencer sequencer // who may send a command
 
-	afterRedisson atomic.Bool // the last release heard of was Redisson's
+	afterRedisson atomic.Bool // the last release that this Client heard of was Redisson's
 
 	mu      sync.Mutex
 	holder  *ownership           // live or being released; guarded by mu
 	waiters waiters              // guarded by mu
 	lostBy  map[string]*lostHold // guarded by mu
-	since   int64                // our arrival in the registry of waiters, 0: not in it; guarded by mu
+	since   int64                // arrival in the registry of waiters, 0: not in it; guarded by mu
 	wakeups *wakeups             // subscription of the waiters; guarded by mu
 	budget  budget               // guarded by mu
 	outage  outage               // whether Redis answers; guarded by mu
-	busy    bool                 // the last attempt of those who wait: somebody else holds the lock; guarded by mu
+	busy    bool                 // the waiters' last attempt found another owner; guarded by mu
 	syncing bool                 // syncField is running; guarded by mu
 }
 
@@ -41,23 +41,23 @@ func newLockState(c *Client, l *Lock) *lockState {
 	return &lockState{c: c, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
 }
 
-// lock and unlock of lockState.mu are left to the callers of what follows.
+// The caller of each of the following methods has lockState.mu, unless the method locks it.
 
-// enqueue adds a waiter. With nobody of this Client ahead it leads at once.
+// enqueue adds a waiter to the wait queue. If no owner of this Client is ahead, the waiter leads at once.
 func (s *lockState) enqueue(r *request) *waiter {
 	w := s.c.newWaiter()
 	w.request, w.answers = *r, s.outage.answers
 	s.waiters.add(w)
 	if s.holder != nil && s.c.cfg.handoff == Remote {
-		// The lock will go out at the next release: be able to register with the
-		// first attempt after it, or the others have it twice in a row.
+		// The next release frees the lock for other clients. Subscribe now, so that the first attempt
+		// after it can register this Client. Otherwise the others have the lock twice in a row.
 		s.listen()
 	}
 	s.promote()
 	return w
 }
 
-// remove takes a waiter out, in its final state.
+// remove takes a waiter out of the wait queue, in its final state.
 func (s *lockState) remove(w *waiter, final waiterState) {
 	w.state = final
 	s.waiters.remove(w)
@@ -68,13 +68,17 @@ func (s *lockState) remove(w *waiter, final waiterState) {
 	w.notify()
 }
 
-// endWaits ends, with its error, the waits that have seen the same outage as that of the
-// head: each of them would begin to bear it anew when its turn has come. Those who came after
-// its beginning have borne it since they came; if the head had no answer before, and they have
-// waited for as long as any call goes on then, they end too.
+// endWaits ends, with the error of the first waiter, the waits that have seen the same outage. Otherwise
+// each of these waiters would begin to bear the outage anew when it leads. from is when the outage began,
+// and answered says whether the first waiter has had an answer.
+//
+//   - A waiter that came before the outage ends.
+//   - A waiter that came later ends if the first one never had an answer and this one has waited for 2 s:
+//     no call without an answer waits for longer.
+//   - Any other waiter goes on, and has borne the outage since it came.
 func (s *lockState) endWaits(head *waiter, from time.Time, answered bool, err error) {
 	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) || errors.Is(err, errTooLate) || errors.Is(err, errStale) {
-		return // of this one attempt, and not of Redis
+		return // the error is about this attempt alone
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,18 +94,18 @@ func (s *lockState) endWaits(head *waiter, from time.Time, answered bool, err er
 	}
 }
 
-// silent reports whether it is not known any more who holds the lock, since Redis does not answer
-// what it was asked or told: an attempt, or a release of this Client's.
+// silent reports whether Redis has not answered this Client for so long that the Client does not know any
+// more who holds the lock. The question may have been an attempt, or a release of this Client's.
 func (s *lockState) silent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.holder != nil && s.holder.state == live {
-		return false // an owner of this Client does, and had the word of Redis for it
+		return false // an owner of this Client holds the lock, as Redis has confirmed
 	}
 	return s.outage.silent(time.Now())
 }
 
-// promote lets the first waiter lead if nobody of this Client has the lock.
+// promote lets the first waiter lead if no owner of this Client has the lock.
 func (s *lockState) promote() {
 	if first := s.waiters.first; first != nil && s.holder == nil && first.state == queued {
 		first.state = leading
@@ -110,8 +114,8 @@ func (s *lockState) promote() {
 	}
 }
 
-// grant makes a waiter the holder, and sends those of the same owner back to
-// re-enter: nobody else could ever free the lock for them.
+// grant makes a waiter the holder. Other waiters of the same owner have to re-enter: they would wait for
+// their own owner.
 func (s *lockState) grant(w *waiter, o *ownership) {
 	w.hold = o
 	s.c.counters.acquired.Add(1)
@@ -121,17 +125,17 @@ func (s *lockState) grant(w *waiter, o *ownership) {
 	}
 }
 
-// addUser adds a user to a queue that has one already.
+// addUser adds a user to a lock state that has one already.
 func (s *lockState) addUser() { s.users.Add(1) }
 
-// dropUser takes back one keep or [Client.joinQueue].
+// dropUser takes back one addUser, [Client.useState] or [Client.findState].
 func (s *lockState) dropUser() {
 	if s.users.Add(-1) == 0 {
 		s.c.dropState(s)
 	}
 }
 
-// wakeAll wakes everybody who waits, for Close.
+// wakeAll wakes every waiter, for Close.
 func (s *lockState) wakeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,42 +10,43 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// maxLost bounds how many lost holds a Client remembers, of each of two kinds. The oldest are
-// forgotten first: then Unlock answers ErrNotHeld, and a nested call takes the lock anew.
+// maxLost bounds how many owners with lost holds a Client remembers, separately for two kinds. It forgets
+// the oldest first. For a forgotten one Unlock returns ErrNotHeld, and a nested call takes the lock anew.
+// The kinds:
 //
-//   - Holds with a fixed lease only. Some callers let those run out, and never unlock.
-//   - Those that were renewed. Their owners owe an Unlock, so there are as many as were held,
-//     and of these the bound is what was held when the most were lost, if that is more: all the
-//     locks of a Client may be lost at the same time. Callers that never unlock, and leave it
-//     to WithMaxHold to end a hold, do not cost memory for ever.
+//   - Only holds with a fixed lease. Some callers let those run out, and never unlock.
+//   - At least one renewed hold. Such an owner owes an Unlock. All the locks of a Client may be lost at
+//     the same time, so the bound is as many as the Client held when most were lost, if that is more.
+//     Some callers never unlock, and leave it to WithMaxHold to end a hold. They do not cost memory for
+//     ever.
 const maxLost = 1024
 
-// lostHold remembers that an owner lost holds which it has not unlocked yet.
+// lostHold remembers holds that an owner has lost and not unlocked yet.
 //
-// It has the holds of the last loss one by one, and those of earlier ones as numbers: a call
-// of the owner is refused while it owes for a hold that it may take for live (owed), so the
-// holds of earlier losses are fixed leases that have run out.
+// It has the holds of the last loss one by one. Of earlier losses it has only numbers. While an owner
+// owes an unlock for a hold that it may take for live (lossOwed), its calls are refused. So the holds of
+// earlier losses are fixed leases that have run out.
 type lostHold struct {
 	s     *lockState
 	owner string
 
 	// Guarded by lockState.mu.
-	last    *ownership // the one that was lost last
-	holds   []holdKind // its holds that were not unlocked yet, as holding.holds
-	until   time.Time  // when the fixed ones of them have run out
-	earlier int        // holds of earlier losses for which an Unlock is to come
-	handles int        // those that are a [Hold]
+	last    *ownership // the ownership that was lost last
+	holds   []holdKind // its holds that were not unlocked yet, as ownership.holds
+	until   time.Time  // when its fixed leases have run out
+	earlier int        // holds of earlier losses that wait for an Unlock
+	handles int        // holds of earlier losses that wait for a [Hold.Release]
 	err     error      // of the last loss
 
-	list *list.List    // of Client.lost, in which it is; guarded by Client.mu
-	at   *list.Element // where; nil: forgotten; guarded by Client.mu
+	list *list.List    // the list of Client.lost that has it; guarded by Client.mu
+	at   *list.Element // its place there; nil: forgotten; guarded by Client.mu
 }
 
 // losses are a Client's lostHolds, the oldest first. All guarded by Client.mu.
 type losses struct {
-	fixed   list.List // of owners that had fixed leases only
-	renewed list.List // of the others
-	most    int       // how many of these are remembered; less than maxLost: maxLost
+	fixed   list.List // owners that had fixed leases only
+	renewed list.List // owners that had a renewed hold
+	most    int       // bound of renewed, if more than maxLost
 }
 
 // Renewed implements [watchdog.Handler].
@@ -72,8 +73,8 @@ func (l *lease) Lost(why watchdog.Cause) {
 	mustReturn(func() { l.s.lose(l, reason) })
 }
 
-// lose ends the live ownership on a lease as lost and tells everybody. It does nothing if
-// there is none any more.
+// lose ends the live ownership of a lease as lost, and tells that. If the ownership has ended already,
+// lose does nothing.
 func (s *lockState) lose(l *lease, reason LossReason) {
 	s.mu.Lock()
 	o := s.holder
@@ -86,7 +87,7 @@ func (s *lockState) lose(l *lease, reason LossReason) {
 	o.tellLost(err)
 }
 
-// endLost ends a live ownership as lost. The caller has lockState.mu, and tells it without.
+// endLost ends a live ownership as lost. The caller has lockState.mu, and tells the loss without it.
 func (o *ownership) endLost(reason LossReason) *LostError {
 	s, l := o.s, o.lease
 	err := &LostError{Name: s.name, Owner: o.owner, Held: time.Since(o.since), Reason: reason}
@@ -94,21 +95,21 @@ func (o *ownership) endLost(reason LossReason) *LostError {
 	switch {
 	case reason != LeaseEnded:
 	case l.renewed, l.extendedForNobody:
-		// Renewals may have run unanswered, or may still, and so may a re-entry
-		// that nobody waited for: the lock would stay taken for a lease more.
+		// Renewals may have run without an answer, or may still run. So may a re-entry whose call has
+		// left. Without a clean-up the lock would stay taken for one lease more.
 		l.cleanUp(l.expiry())
 	default:
 		l.cleanUpAtEnd()
 	}
 	o.end(err)
 	if o.lost != nil {
-		close(o.lost) // last: whoever hears it finds the cause in the hold's ctx
+		close(o.lost) // last: then the hold's ctx has its cause already
 	}
 	s.promote()
 	return err
 }
 
-// abandon ends the ownership that Close found.
+// abandon ends the ownership that is still live when Close gives up.
 func (s *lockState) abandon() {
 	s.mu.Lock()
 	o := s.holder
@@ -124,10 +125,11 @@ func (s *lockState) abandon() {
 	o.tellClosed()
 }
 
-// rememberLoss keeps the loss of an ownership, which was valid until then, for the calls to come. The caller has lockState.mu.
+// rememberLoss keeps the loss of an ownership for later calls. The ownership was valid until the instant
+// until. The caller has lockState.mu.
 func (s *lockState) rememberLoss(o *ownership, until time.Time, err error) {
 	l := s.lostBy[o.owner]
-	if l == nil || !s.c.forgetLost(l) { // otherwise it is just being forgotten as the oldest
+	if l == nil || !s.c.forgetLost(l) { // otherwise forgetOldest is about to forget l
 		l = &lostHold{s: s, owner: o.owner}
 		if s.lostBy == nil {
 			s.lostBy = make(map[string]*lostHold)
@@ -142,10 +144,10 @@ func (s *lockState) rememberLoss(o *ownership, until time.Time, err error) {
 	s.c.rememberLost(l, slices.ContainsFunc(o.holds, renewed))
 }
 
-// lossOwed returns the loss of an owner that has not unlocked all that it had locked and may believe
-// to hold the lock: that of a renewed hold, or of a fixed lease that has not run out. A nested
-// call must hear of it, since somebody else may have held the lock meanwhile. Otherwise it is
-// nil, and the owner may take the lock anew. The caller has lockState.mu.
+// lossOwed returns the loss of an owner that may believe that it still holds the lock. Such an owner has
+// not unlocked a renewed hold, or a fixed lease that has not run out. A nested call must hear of the
+// loss: another owner may have held the lock meanwhile. Otherwise lossOwed returns nil, and the owner may
+// take the lock anew. The caller has lockState.mu.
 func (s *lockState) lossOwed(owner string) error {
 	l := s.lostBy[owner]
 	if l == nil || !slices.ContainsFunc(l.holds, renewed) && (len(l.holds) == 0 || watchdog.Passed(l.until)) {
@@ -154,13 +156,12 @@ func (s *lockState) lossOwed(owner string) error {
 	return l.err
 }
 
-// takeLoss answers the unlock of an owner that holds nothing. The caller has
-// lockState.mu.
+// takeLoss returns the error of an unlock whose owner holds nothing. The caller has lockState.mu.
 func (s *lockState) takeLoss(id identity) error {
 	l := s.lostBy[id.owner]
 	if l == nil {
 		if id.lost != nil {
-			return id.lost // of a hold whose Release is still to come
+			return id.lost // the loss of a hold whose Release has not come yet
 		}
 		return s.notHeld(id.owner)
 	}
@@ -172,9 +173,9 @@ func (s *lockState) takeLoss(id identity) error {
 	return err
 }
 
-// forgetLoss takes one hold of that kind out of what is remembered of a lost holding: it was
-// released, or its call has left and will not unlock it. A later loss of the owner stays. The
-// caller has lockState.mu.
+// forgetLoss removes one hold of that kind from what the Client remembers of a lost ownership. The hold
+// was released, or its call has left and will not unlock it. A later loss of the owner stays. The caller
+// has lockState.mu.
 func (s *lockState) forgetLoss(o *ownership, kind holdKind) {
 	l := s.lostBy[o.owner]
 	if l == nil || l != o.remembered {
@@ -190,7 +191,7 @@ func (s *lockState) forgetLoss(o *ownership, kind holdKind) {
 	l.settled()
 }
 
-// number counts the holds of earlier losses that are like this one.
+// number is the counter of earlier losses for holds of that kind.
 func (l *lostHold) number(kind holdKind) *int {
 	if kind.handle {
 		return &l.handles
@@ -200,7 +201,7 @@ func (l *lostHold) number(kind holdKind) *int {
 
 func renewed(kind holdKind) bool { return !kind.fixed }
 
-// settled forgets a loss for which nothing is owed any more. The caller has lockState.mu.
+// settled forgets the losses of an owner that owes no unlock any more. The caller has lockState.mu.
 func (l *lostHold) settled() {
 	if len(l.holds)+l.earlier+l.handles > 0 {
 		return
@@ -209,7 +210,7 @@ func (l *lostHold) settled() {
 	l.s.c.forgetLost(l)
 }
 
-// rememberLost and forgetLost keep the Client's lists; a queue with a lost hold
+// rememberLost adds a loss to the Client's list, and forgetLost removes it. A lock state with a lost hold
 // stays in use.
 func (c *Client) rememberLost(l *lostHold, renewed bool) {
 	c.mu.Lock()
@@ -231,13 +232,14 @@ func (c *Client) rememberLost(l *lostHold, renewed bool) {
 	}
 	c.mu.Unlock()
 	if begin {
-		// On a goroutine of its own: the caller has its own queue's mutex, and two
-		// queues must never be locked at once.
+		// On a goroutine of its own: the caller has the mutex of its lock state, and no goroutine may
+		// lock two lock states at once.
 		c.goBackground(c.forgetOldest)
 	}
 }
 
-// forgetOldest forgets what is too old. There is one at a time, as all locks may be lost at once.
+// forgetOldest forgets the losses in Client.oldest. One goroutine at a time does so, as all locks may be
+// lost at once.
 func (c *Client) forgetOldest() {
 	for {
 		c.mu.Lock()
@@ -259,8 +261,7 @@ func (c *Client) forgetOldest() {
 	}
 }
 
-// forgetLost takes a loss off its list. It reports false if that one is just being forgotten
-// as the oldest.
+// forgetLost removes a loss from its list. It reports false if forgetOldest is about to forget it.
 func (c *Client) forgetLost(l *lostHold) bool {
 	c.mu.Lock()
 	listed := l.at != nil
@@ -275,8 +276,8 @@ func (c *Client) forgetLost(l *lostHold) bool {
 	return listed
 }
 
-// told is the error of a Release after a loss with which the ctx of the hold has ended before. Its text is short: the work
-// has returned that cause as a rule, and the two are joined.
+// told is the error of a Release after a loss that the hold's ctx has told already. Its text is short:
+// the work has usually returned that cause, and the program joins the two errors.
 func told(err error) error {
 	lost, is := err.(*LostError)
 	if !is {

@@ -12,14 +12,13 @@ import (
 	"github.com/redlatch/redlatch/internal/multi"
 )
 
-// Member is how a MultiLock uses the Lock. Programs pass it the Lock itself.
+// Member returns the Lock as a MultiLock uses it. Programs pass the Lock itself to a MultiLock.
 func (l *Lock) Member() multi.Member {
 	return &lockMember{Lock: l, asking: make(chan struct{}, maxAsking)}
 }
 
-// maxAsking is how many questions to one server may be in flight. A caller that
-// leaves does not end its question; those that a silent server leaves unanswered must
-// not take all connections.
+// maxAsking is how many questions to one server may be in flight. A caller that leaves does not end its
+// question, and the questions that a silent server leaves unanswered must not take all connections.
 const maxAsking = 4
 
 type lockMember struct {
@@ -31,7 +30,7 @@ func (m *lockMember) Parts() []multi.Part {
 	return []multi.Part{m.part()}
 }
 
-// part names the lock among those of all Clients.
+// part names the lock among the locks of all Clients.
 func (l *Lock) part() multi.Part {
 	return multi.Part{Server: l.c.address, Key: l.c.cfg.prefix + l.name, Client: l.c.id}
 }
@@ -40,8 +39,8 @@ func (m *lockMember) Lease() time.Duration { return m.c.cfg.lease }
 
 func (m *lockMember) Delay() time.Duration { return m.c.cfg.ackWithin }
 
-// Take is [multi.Member]'s. The terms are all that counts: not what [Lock.With] says. The MultiLock limits the call, and
-// the release of its hold.
+// Take implements [multi.Member]. Only the terms count, and not what [Lock.With] says. The MultiLock
+// limits the call, and the release of its hold.
 func (m *lockMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure, error) {
 	// The hold's ctx is made from the one given to Acquire, and must outlive it.
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -59,7 +58,7 @@ func (m *lockMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure,
 	return nil, err
 }
 
-// tenure is a Hold that ends by itself only.
+// tenure is a Hold that does not end with the ctx of the call that took it.
 type tenure struct {
 	*Hold
 	end context.CancelCauseFunc
@@ -86,7 +85,8 @@ func (t *tenure) Release(ctx context.Context) error {
 	return t.Hold.Release(ctx)
 }
 
-// ReleaseAfter is [multi.Tenure]'s. It finds the lock entered again since it was asked whether the hold is alone, or not.
+// ReleaseAfter implements [multi.Tenure]. The MultiLock has asked before whether the hold is alone. If
+// the owner has entered the lock again since, ReleaseAfter releases the hold at once.
 func (t *tenure) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	defer t.end(nil)
 	err := t.Hold.ReleaseAfter(ctx, d)
@@ -117,17 +117,17 @@ func (m *lockMember) Servers(ctx context.Context) ([]multi.Server, error) {
 		server, answer = m.c.describe(ctx, m.keys.Lock)
 	}); {
 	case errors.Is(err, ErrClosed):
-		<-m.asking // nobody was asked
+		<-m.asking // no question was sent
 		return nil, ErrClosed
 	case err != nil:
-		return nil, named(m.name, whyEnded(ctx)) // and not answer, which may still be written
+		return nil, named(m.name, whyEnded(ctx)) // not answer: a call that was left may still write it
 	case answer != nil:
 		return nil, named(m.name, answer)
 	}
 	return []multi.Server{server}, nil
 }
 
-// describe asks the server that has the key who it is.
+// describe asks the server that has the key for its run_id and its uptime.
 func (c *Client) describe(ctx context.Context, key string) (multi.Server, error) {
 	var node interface {
 		Process(ctx context.Context, cmd redis.Cmder) error
@@ -159,7 +159,7 @@ func (c *Client) describe(ctx context.Context, key string) (multi.Server, error)
 	return multi.Server{RunID: fields["run_id"], Uptime: time.Duration(uptime) * time.Second}, nil
 }
 
-// question is a command that go-redis sends once: whoever asks asks again.
+// question is a command that go-redis sends once: the caller repeats it.
 type question struct {
 	*redis.StringCmd
 }

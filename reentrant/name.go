@@ -11,9 +11,8 @@ import (
 
 const maxName = 512 // bytes; Redis itself would take 512 MB
 
-// checkName refuses a name that could not be read back from logs, or whose keys
-// could end up in different cluster slots: prefix and name together may have at
-// most one pair of braces, and then it is a hash tag.
+// checkName refuses a name that could not be read back from logs, or whose keys could be in different
+// cluster slots. Prefix and name together may have at most one pair of braces, and then it is a hash tag.
 func checkName(prefix, name string) error {
 	switch {
 	case name == "":
@@ -27,6 +26,8 @@ func checkName(prefix, name string) error {
 	return checkText(ErrInvalidName, prefix+name)
 }
 
+// checkText refuses a text that is not valid UTF-8, has a control character, or has braces that are not
+// one whole hash tag.
 func checkText(kind error, s string) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%w: %q is not valid UTF-8", kind, s)

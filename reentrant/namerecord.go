@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// cardTTL is how long a Client is known by name that has died.
+	// cardTTL is how long Redis keeps the name of a Client that has died.
 	cardTTL = time.Minute
 	// cardPeriod is how often the key is written: two of three may fail.
 	cardPeriod = cardTTL / 3
@@ -25,13 +25,15 @@ const (
 	maxHost       = 255 // bytes
 )
 
-// WithClientName gives the Client a name for people: [Client.Inspect] of any Client then says "billing@web-3:411", with host and
-// process id, where it would say the Client's ID. 1 to 64 bytes of printable UTF-8; any other is [ErrInvalidOption].
+// WithClientName gives the Client a name for people. [Client.Inspect] of any Client then says
+// "billing@web-3:411", with host and process id, instead of the Client's ID. A name has 1 to 64 bytes of
+// printable UTF-8; any other is [ErrInvalidOption].
 //
-// The name is kept in one key of its own, redlatch_client:{prefix+ID}, with a TTL of a minute, written every 20 s while the Client has
-// locks, or calls that take one, and deleted by [Client.Close]. The Redis user needs a right to such keys, which [Client.Check] looks at;
-// without it the Client has no name, and nothing else is amiss. Clients with another prefix do not find it. Without the
-// option nothing is written.
+// The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, with a TTL of a minute.
+// It writes the key every 20 s while it has locks, or calls that take one, and [Client.Close] deletes it.
+// The Redis user needs a right to such keys, which [Client.Check] looks at. Without that right the Client
+// has no name, and all else works. Clients with another prefix do not find the name. Without the option
+// the Client writes nothing.
 func WithClientName(name string) Option {
 	return func(c *config) error {
 		c.clientName = name
@@ -42,10 +44,10 @@ func WithClientName(name string) Option {
 	}
 }
 
-// nameRecord is the key that says what the Client calls itself. It is nil for a Client without a name.
+// nameRecord is the key with the Client's name. It is nil for a Client without a name.
 //
-// A goroutine writes it while the Client is in use, and ends when that has not been so for a period: used implies that
-// there is one. Close ends it, and waits for it.
+// A goroutine writes the key while the Client is in use. It ends when the Client was not in use for a
+// period: if used is set, the goroutine runs. Close ends it, and waits for it.
 type nameRecord struct {
 	c          *Client
 	key, value string
@@ -57,7 +59,7 @@ type nameRecord struct {
 
 	turn  chan struct{} // the right to have a command for the key in flight; capacity 1
 	there bool          // the key may be in Redis; written with the turn
-	torn  bool          // it is not to be written any more; written with the turn
+	torn  bool          // delete was called: write the key no more; written with the turn
 }
 
 func newNameRecord(c *Client) *nameRecord {
@@ -84,7 +86,7 @@ func hostname() string {
 	return host
 }
 
-// name is what the Client calls itself.
+// name is the Client's name.
 func (r *nameRecord) name() string {
 	if r == nil {
 		return ""
@@ -92,7 +94,8 @@ func (r *nameRecord) name() string {
 	return r.value
 }
 
-// use is for every call that takes a lock, between [Client.begin] and [Client.end].
+// use makes sure that the key is written. Each call that takes a lock calls it between [Client.begin] and
+// [Client.end].
 func (r *nameRecord) use() {
 	if r == nil || r.used.Load() {
 		return
@@ -106,6 +109,7 @@ func (r *nameRecord) use() {
 	}
 }
 
+// renew writes the key each cardPeriod until the Client was not in use for one.
 func (r *nameRecord) renew() {
 	over := false
 	defer func() {
@@ -126,7 +130,7 @@ func (r *nameRecord) renew() {
 	}
 }
 
-// idle ends the goroutine, in one step, if the Client is not in use: a use after it begins another one.
+// idle ends the goroutine, in one step, if the Client is not in use. A later use starts another one.
 func (r *nameRecord) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +141,8 @@ func (r *nameRecord) idle() bool {
 	return true
 }
 
-// write tries once. A failure costs the name at worst, and is tried again a period later.
+// write writes the key, and tries once. A failure costs the name at worst, and write tries again a period
+// later.
 func (r *nameRecord) write() {
 	c := r.c
 	if !c.begin() { // Close waits for the command
@@ -156,7 +161,8 @@ func (r *nameRecord) write() {
 	r.there = err == nil || lua.Unknown(err)
 }
 
-// delete deletes the key, until ctx ends, for a Client that closes: the key would say for a minute that it is there.
+// delete deletes the key, until ctx ends. A Client that closes calls it: the key would say for a minute
+// that the Client is there.
 func (r *nameRecord) delete(ctx context.Context) {
 	if r == nil {
 		return

@@ -12,13 +12,14 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// maxNames is of how many other Clients the names are remembered.
+// maxNames is how many names of other Clients this Client remembers.
 const maxNames = 1024
 
-// maxLabel is how long a name that is read may be, with host and process: what is longer was not written by a Client.
+// maxLabel is how long a name may be that is read, with host and process. No Client writes a longer one.
 const maxLabel = 512
 
-// names are those of other Clients that are known here already, for those who must not ask.
+// names are the names of other Clients that this Client knows already. Errors and events use them, and
+// must not ask Redis.
 type names struct {
 	mu    sync.Mutex
 	known map[string]string // by the Client's ID; guarded by mu
@@ -39,8 +40,8 @@ func (n *names) learn(client, name string) {
 	n.known[client] = name
 }
 
-// nameOf is what the Client of an owner's field calls itself, as far as that is known here: of this Client, and of
-// those that an [Lock.Info] has been about. It asks nobody; empty if it is not known.
+// nameOf returns the name of the Client of an owner's field, if it is known here: of this Client, and of
+// the Clients that an [Lock.Info] has been about. It asks nobody. It is empty if the name is not known.
 func (c *Client) nameOf(field string) string {
 	if !ofRedlatch(field) {
 		return ""
@@ -55,8 +56,8 @@ func (c *Client) nameOfClient(id string) string {
 	return c.names.of(id)
 }
 
-// nameAll gives Clients of Redlatch their names, and asks Redis for those of others, in one pipeline. A name
-// of before is good still: a Client keeps its own.
+// nameAll gives the parties of Redlatch their names. It asks Redis, in one pipeline, for the names that
+// this Client does not know. A known name stays right: a Client keeps its name.
 func (c *Client) nameAll(ctx context.Context, parties []*Party) {
 	asked := make(map[string]*redis.StringCmd)
 	var pipe redis.Pipeliner
@@ -84,7 +85,7 @@ func (c *Client) nameAll(ctx context.Context, parties []*Party) {
 	}
 }
 
-// pipeline is one to all nodes, with the wait for replies bounded where that can be.
+// pipeline is a pipeline to all nodes. Where possible it bounds the wait for replies.
 func (c *Client) pipeline() redis.Pipeliner {
 	if rdb, ok := c.rdb.(*redis.Client); ok && c.reach.limit == 0 {
 		return bounded{rdb, replyWithin}.Pipeline()
@@ -92,7 +93,8 @@ func (c *Client) pipeline() redis.Pipeliner {
 	return c.rdb.Pipeline()
 }
 
-// readable reports whether a text can be shown as it is. Whoever may write the key may put anything there.
+// readable reports whether a text can be shown as it is. Any client that may write the key may put any
+// text there.
 func readable(text string) bool {
 	return text != "" && len(text) <= maxLabel && utf8.ValidString(text) &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -10,8 +10,8 @@ type NotHeldError struct {
 	Name  string
 	Owner string
 
-	// Holder is the owner of this Client, or of this MultiLock, that does hold the lock: another
-	// goroutine as a rule, which locked it. It is empty if there is none.
+	// Holder is the owner of this Client, or of this MultiLock, that does hold the lock: as a rule
+	// another goroutine, which locked it. It is empty if there is none.
 	Holder string
 
 	// ByHold: the owner does hold the lock, by [Lock.Acquire] or [Lock.Do] only. Such a hold is
@@ -21,7 +21,7 @@ type NotHeldError struct {
 
 func (e *NotHeldError) Error() string {
 	owner := e.Owner
-	if !strings.Contains(owner, ":") { // of a MultiLock, whose owners have no Client: "17" alone says nothing
+	if !strings.Contains(owner, ":") { // an owner of a MultiLock has no Client: "17" alone says nothing
 		owner = ownerWords(owner)
 	}
 	if e.ByHold {
@@ -50,7 +50,7 @@ func (s *lockState) notHeld(owner string) error {
 // uuidLen is the length of a Client's ID.
 const uuidLen = 36
 
-// ownerWords says who the owner in a field is, without its Client: "goroutine 17".
+// ownerWords names the owner of a field in words, without its Client: "goroutine 17".
 func ownerWords(field string) string {
 	if len(field) > uuidLen && field[uuidLen] == ':' {
 		field = field[uuidLen+1:]

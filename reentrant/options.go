@@ -32,11 +32,11 @@ type config struct {
 	plainPubSub bool
 }
 
-// WithLease sets the lease of renewed holds: how long a lock outlives its process. They are
-// renewed every third of it. The default is 30 s, Redisson's lockWatchdogTimeout; 1 ms to 100
-// years, otherwise [ErrInvalidLease]. Below about 300 ms a pause of the garbage collector or
-// the network is a lost lock, and below 3 ms nothing is left of it when 1 % and 2 ms are
-// taken off for clock drift, so that no lock is ever granted.
+// WithLease sets the lease of renewed holds: how long a lock outlives its process. The Client renews a
+// lock every third of it. The default is 30 s, Redisson's lockWatchdogTimeout. It is 1 ms to 100 years,
+// otherwise [ErrInvalidLease]. Below about 300 ms a pause of the garbage collector or the network is a
+// lost lock. Below 3 ms nothing is left of the lease after 1 % and 2 ms for clock drift, so no lock is
+// ever granted.
 func WithLease(lease time.Duration) Option {
 	return func(c *config) error {
 		c.lease = lease
@@ -44,10 +44,10 @@ func WithLease(lease time.Duration) Option {
 	}
 }
 
-// WithPrefix puts a prefix before every name: the key is prefix + name, and the other
-// keys and the channels are made from that. The default is none. A prefix has at most 511
-// bytes of valid UTF-8 without control characters, and its braces, if any, form one whole hash
-// tag, as in "{app}:"; any other is [ErrInvalidOption].
+// WithPrefix puts a prefix before every name: the key is prefix + name, and the other keys and the
+// channels are made from that. The default is none. A prefix has at most 511 bytes of valid UTF-8 without
+// control characters, and its braces, if any, form one whole hash tag, as in "{app}:". Any other prefix
+// is [ErrInvalidOption].
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix
@@ -58,13 +58,14 @@ func WithPrefix(prefix string) Option {
 	}
 }
 
-// WithLogger sends log records there: lost locks as errors; renewals that failed, and releases that are not
-// confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, owner, holder, holder_name,
-// from, count, token, waited, held, locks and error, each where it has a value. nil is no logger.
+// WithLogger sends log records to logger: lost locks as errors; renewals that failed, and releases that
+// are not confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, owner, holder,
+// holder_name, from, count, token, waited, held, locks and error, each where it has a value. A nil logger
+// logs nothing.
 //
-// Without the option losses and failed renewals, which no caller may ever look at, go to
-// [slog.Default], with the same text and attributes. There are at most ten lines a minute about
-// losses and one a minute about renewals; the attribute unlogged is how many had none before.
+// Without the option losses and failed renewals, which no call may ever return, go to [slog.Default],
+// with the same text and attributes. There are at most ten lines a minute about losses and one a minute
+// about renewals. The attribute unlogged says how many losses or failed renewals before got no line.
 func WithLogger(logger *slog.Logger) Option {
 	return func(c *config) error {
 		c.logger, c.logged = logger, true
@@ -72,8 +73,9 @@ func WithLogger(logger *slog.Logger) Option {
 	}
 }
 
-// WithEvents calls the given functions. The default is none. Given more than once, it adds: of each
-// kind all functions are called, in the order of the options, also if one before has panicked.
+// WithEvents calls the given functions. The default is none. If the option is given more than once, it
+// adds: of each kind all functions are called, in the order of the options, also if one before has
+// panicked.
 func WithEvents(events Events) Option {
 	return func(c *config) error {
 		c.events = c.events.and(events)
@@ -81,11 +83,11 @@ func WithEvents(events Events) Option {
 	}
 }
 
-// WithMaxHold ends renewal when a hold is that old, counted from its grant; the lock is then
-// lost when the lease runs out, at most one lease later. Re-entry extends nothing any more by
-// then. It is the answer to a goroutine that hangs with the lock: the watchdog renews as
-// long as the process lives, not as long as the work makes progress. The default, 0, is
-// no limit; a negative one, and more than 100 years, are [ErrInvalidOption].
+// WithMaxHold ends renewal when a hold is that old, counted from its grant. The lock is then lost when
+// the lease runs out, at most one lease later. Re-entry does not extend the lease any more by then. The
+// option is for a goroutine that hangs with the lock: the watchdog renews as long as the process lives,
+// not as long as the work makes progress. The default, 0, is no limit. A negative one, and more than 100
+// years, are [ErrInvalidOption].
 func WithMaxHold(limit time.Duration) Option {
 	return func(c *config) error {
 		c.maxHold = limit
@@ -96,14 +98,14 @@ func WithMaxHold(limit time.Duration) Option {
 	}
 }
 
-// WithReplicaAcks grants a lock only when n replicas confirm within timeout that
-// they have it (WAIT, on the connection that took it); otherwise it is given back
-// and the call returns [ErrReplicas]. It narrows, and does not close, the window in
-// which a failover forgets a lock. The timeout is part of every acquisition.
+// WithReplicaAcks grants a lock only when n replicas confirm within timeout that they have it (WAIT, on
+// the connection that took it). Otherwise the Client gives it back, and the call returns [ErrReplicas].
+// The option narrows, and does not close, the window in which a failover forgets a lock. The timeout is
+// part of every acquisition.
 //
-// n is at least 1; timeout is at least 1 ms and less than a third of the lease of
-// [WithLease]. Anything else is [ErrInvalidOption]. The timeout must also be shorter than
-// go-redis' ReadTimeout, which is not checked.
+// n is at least 1; timeout is at least 1 ms and less than a third of the lease of [WithLease]. Anything
+// else is [ErrInvalidOption]. The timeout must also be shorter than go-redis' ReadTimeout, which the
+// Client does not check.
 func WithReplicaAcks(n int, timeout time.Duration) Option {
 	return func(c *config) error {
 		c.replicas, c.ackWithin = n, timeout
@@ -118,36 +120,35 @@ func WithReplicaAcks(n int, timeout time.Duration) Option {
 type Handoff int
 
 const (
-	// Confirmed, the default, hands a released lock to the next waiter of the same
-	// Client by one script; the new holder starts when Redis has confirmed. While waiters
-	// of other clients are registered there are 16 turns in a row, or up to 256 within 2 ms.
+	// Confirmed, the default, hands a released lock to the next waiter of the same Client by one script.
+	// The new holder starts when Redis has confirmed. While waiters of other Clients are registered,
+	// there are at most 16 hand-offs in a row, or up to 256 within 2 ms.
 	Confirmed Handoff = iota
-	// Remote frees the lock in Redis at every release, so that clients take turns
-	// one holder each. Slower, and fairer between processes.
+	// Remote frees the lock in Redis at every release, so Clients take turns of one holder each. It is
+	// slower, and fairer between processes.
 	Remote
-	// WriteBehind hands a released lock to the next waiter of the same Client at once, on
-	// the lease that is held and confirmed; the hash follows. See [WithHandoff].
+	// WriteBehind hands a released lock to the next waiter of the same Client at once, on the lease that
+	// is held and confirmed. The field in Redis is synced later. See [WithHandoff].
 	WriteBehind
 )
 
 // WithHandoff chooses the mode of hand-off. The default is [Confirmed].
 //
-// With [WriteBehind] a hand-off inside the Client costs no round trip: the next holder
-// starts on the lease of the one before, which Redis has confirmed and the watchdog goes on
-// renewing, and Hold.ValidUntil says until when as ever. To other clients the lock is held by this
-// one all the while. Which of its owners is another matter: the field in the hash is moved to the
-// present holder within about 5 ms and a round trip, and owners that have come and gone
-// meanwhile never appear. So whoever reads the hash (an operator, Redisson's isHeldByThread
-// or getHoldCount) may see an owner that has released the lock a moment ago; the Client's own
-// IsHeld and HoldCount bring it in line first.
+// With [WriteBehind] a hand-off inside the Client costs no round trip. The next holder starts on the
+// lease of the one before, which Redis has confirmed and the watchdog goes on renewing; [Hold.ValidUntil]
+// means what it always means. For other Clients this Client holds the lock all the while. But Redis may
+// name another of its owners: the Client moves the field in the hash to the present holder within about 5
+// ms and a round trip, and owners that have come and gone meanwhile never appear. So a reader of the hash
+// (an operator, Redisson's isHeldByThread or getHoldCount) may see an owner that has released the lock a
+// moment ago. The Client's own IsHeld and HoldCount sync the field first.
 //
-// A release that hands the lock over so returns nil without Redis having been asked, also if Redis
-// had forgotten the lock by then: that the next holder finds out, at its first renewal or release.
+// A release that hands the lock over so returns nil without having asked Redis, also if Redis had
+// forgotten the lock by then. The next holder finds that out, at its first renewal or release.
 //
-// A hand-off is confirmed all the same when the lock has fencing, when either hold has a
-// fixed lease, when replicas are asked, and when less than a third of the lease is left. The turns
-// in a row while other clients wait are bounded as with Confirmed; they wait up to 10 ms
-// longer if they come while nobody was known to wait.
+// A hand-off is confirmed all the same when the lock has fencing, when either hold has a fixed lease,
+// when replicas are asked, and when less than a third of the lease is left. While other Clients wait, the
+// hand-offs in a row are bounded as with Confirmed. If another Client comes while none was known to wait,
+// it waits up to 10 ms longer.
 func WithHandoff(mode Handoff) Option {
 	return func(c *config) error {
 		c.handoff = mode
@@ -158,6 +159,8 @@ func WithHandoff(mode Handoff) Option {
 	}
 }
 
+// newConfig applies the options. It checks the timeout of WithReplicaAcks at the end: the lease may be
+// given after it.
 func newConfig(opts []Option) (config, error) {
 	c := config{lease: defaultLease}
 	for _, opt := range opts {
@@ -181,15 +184,14 @@ func checkLease(lease time.Duration) error {
 // LockOption configures a [Lock].
 type LockOption func(*Lock)
 
-// WithFencing gives every new holder a token greater than all before it, for the
-// resource to refuse writes with an older one ([Hold.Token]). Re-entry keeps the
-// token. All clients that share the lock must use the option, Redisson's ones as
-// RFencedLock. Tokens rise as long as the counter in Redis survives or Redis' clock
-// does not go back; they leave gaps.
+// WithFencing gives every new holder a token greater than all before it. With the token the resource can
+// refuse writes that carry an older one ([Hold.Token]). Re-entry keeps the token. All clients that share
+// the lock must use the option, Redisson's as RFencedLock. Tokens rise as long as the counter in Redis
+// survives or Redis' clock does not go back; they leave gaps.
 //
-// A token is about the microseconds since 1970, so it needs 64 bits: a column BIGINT NOT NULL
-// DEFAULT 0 for one. The resource refuses by the condition of the write, which then changes 0
-// rows: take that for an error, not for success.
+// A token is about the microseconds since 1970, so it needs 64 bits: a column BIGINT NOT NULL DEFAULT 0
+// for one. The resource refuses by the condition of the write, which then changes 0 rows: take that for
+// an error, not for success.
 //
 // The counter has no TTL: each name that was ever fenced leaves one small key in Redis for ever.
 func WithFencing() LockOption {
@@ -199,9 +201,10 @@ func WithFencing() LockOption {
 // AcquireOption configures one [Lock.Acquire], or all acquisitions by [Lock.With].
 type AcquireOption func(*multi.Terms) error
 
-// WithWait limits how long [Lock.Acquire] waits, or each call by [Lock.With]; at the limit it returns [ErrNotAcquired], also while
-// Redis is silent, and [ErrBusy] as well if another owner has the lock. 0 or less is one command, which is not
-// repeated, and 500 ms for its answer, as in [Lock.TryLock]. Without the option the wait lasts as that of [Lock.Lock].
+// WithWait limits how long [Lock.Acquire] waits, or each call by [Lock.With]. At the limit the call
+// returns [ErrNotAcquired], also while Redis is silent, and [ErrBusy] as well if another owner has the
+// lock. With 0 or less the call sends one command, which it does not repeat, and waits 500 ms for the
+// answer, as in [Lock.TryLock]. Without the option the wait ends as the wait of [Lock.Lock] does.
 func WithWait(limit time.Duration) AcquireOption {
 	return func(t *multi.Terms) error {
 		t.Limited, t.Wait = true, limit
@@ -209,8 +212,8 @@ func WithWait(limit time.Duration) AcquireOption {
 	}
 }
 
-// WithFixedLease makes a hold that is never renewed and ends with the lease. It is
-// 1 ms to 100 years; otherwise the call returns [ErrInvalidLease].
+// WithFixedLease makes a hold that is never renewed and ends with the lease. It is 1 ms to 100 years;
+// otherwise the call returns [ErrInvalidLease].
 func WithFixedLease(lease time.Duration) AcquireOption {
 	return func(t *multi.Terms) error {
 		t.Lease = lease
@@ -218,11 +221,11 @@ func WithFixedLease(lease time.Duration) AcquireOption {
 	}
 }
 
-// WithPlainPubSub makes the Client use PUBLISH and SUBSCRIBE in a Cluster, too, as
-// Redisson does with shardedSubscriptionMode OFF and before 3.22. All clients of a lock must
-// do the same, or they do not hear each other's releases. The default is what Redisson
-// does by default: SPUBLISH and SSUBSCRIBE where the servers answer PUBSUB SHARDNUMSUB, as
-// they do since Redis 7. Outside a Cluster it changes nothing.
+// WithPlainPubSub makes the Client use PUBLISH and SUBSCRIBE in a Cluster, too, as Redisson does with
+// shardedSubscriptionMode OFF and before 3.22. All clients of a lock must do the same, or they do not
+// hear each other's releases. The default is Redisson's default: SPUBLISH and SSUBSCRIBE where the
+// servers answer PUBSUB SHARDNUMSUB, as they do since Redis 7. Outside a Cluster the option changes
+// nothing.
 func WithPlainPubSub() Option {
 	return func(c *config) error {
 		c.plainPubSub = true

@@ -7,12 +7,12 @@ import (
 	"github.com/redlatch/redlatch/internal/goroutine"
 )
 
-// ownerFields remembers the fields of the goroutines that called last, at the goroutine's ID modulo
-// the number of places. A goroutine that takes a lock and releases it, or works in a loop, has its
-// field made once: to make it costs a seventh of a write-behind hand-off.
+// ownerFields remembers the fields of the goroutines that called last, at the goroutine's ID modulo the
+// number of places. So a goroutine that takes a lock and releases it, or works in a loop, makes its field
+// once: to make it costs a seventh of a write-behind hand-off.
 //
-// The runtime never gives an ID to a second goroutine, so an entry is never wrong. Two goroutines with one
-// place replace each other's entry, which costs them the allocation only.
+// The runtime never gives an ID to a second goroutine, so an entry is never wrong. If two goroutines have
+// one place, each replaces the other's entry, which costs them the allocation only.
 type ownerFields [256]atomic.Pointer[ownerField]
 
 // ownerField does not change once it is made.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Origin says which library a field in a lock's hash is of.
+// Origin says to which library a field in a lock's hash belongs.
 type Origin string
 
 const (
@@ -17,15 +17,15 @@ const (
 	FromUnknown Origin = ""     // neither, as it seems
 )
 
-// Party is who holds a lock or waits for it, as far as Redis tells.
+// Party is one holder of a lock, or one that waits for it, as far as Redis tells.
 type Party struct {
 	Field  string // in the lock's hash; empty for a Client of which only that is known
 	From   Origin
 	Client string // ID of the Client, or of the Redisson instance; empty if From is FromUnknown
-	Name   string // what the Client calls itself ([WithClientName]), "billing@web-3:411"; empty if nothing
+	Name   string // the Client's name ([WithClientName]), "billing@web-3:411"; empty if it has none
 	Here   bool   // it is this Client
 
-	Owner  string // as given to [WithOwner], "=new-" and a number from [WithNewOwner]; empty for a goroutine or thread
+	Owner  string // as given to [WithOwner]; "=new-" and a number from [WithNewOwner]; empty with Thread
 	Thread int64  // id of the goroutine, in Java of the thread; 0 for an owner that was given
 }
 
@@ -49,7 +49,7 @@ func (p Party) String() string {
 	return s
 }
 
-// partyOf reads a field. kept is true of one to which [Hold.ReleaseAfter] has left the lock.
+// partyOf reads a field. kept is true for the field by which [Hold.ReleaseAfter] keeps the lock taken.
 func partyOf(field string) (p Party, kept bool) {
 	p = Party{Field: field}
 	if len(field) < 38 || field[36] != ':' || uuid.Validate(field[:36]) != nil {

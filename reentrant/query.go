@@ -36,9 +36,9 @@ func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, id identity)
 	return nil
 }
 
-// retry repeats a command that may run twice, while its caller waits: a force for nobody would
-// hit whoever holds the lock by then. That is looked at before the first try too, since the
-// goroutine that carries the call may start late.
+// retry repeats a command that may run twice, but only while its caller waits. If the caller has left, a
+// force would free the lock of a later holder. retry looks at ctx before the first try too: the goroutine
+// that carries the call may start late.
 func (l *Lock) retry(ctx context.Context, command func() error) error {
 	began := time.Now()
 	for try := 0; ; try++ {
@@ -52,15 +52,15 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 	}
 }
 
-// inspect reads the lock for the calling owner. own says that the answer has to be about
-// that owner's holds, and not only about the lock.
+// inspect reads the lock for the calling owner. With own the answer has to be about that owner's holds,
+// and not only about the lock.
 func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err error) {
 	var answer lua.Inspection
 	err = l.ask(ctx, func(ctx context.Context, id identity) (err error) {
 		behind := l.syncFieldFirst(ctx)
-		// The field may be behind: with another owner of this Client as the holder, this
-		// one's is what is left of an earlier tenure. Asked before as well as after: a release
-		// may end in between.
+		// The field may not be synced. If another owner of this Client is the holder, a field of this
+		// owner is left from an earlier ownership. A release may end during the query, so ask for the
+		// holder before and after it.
 		before := l.holder()
 		answer, err = lua.Inspect(ctx, l.c.single, &l.keys, id.owner)
 		holder := l.holder()
@@ -71,73 +71,72 @@ func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err
 			answer.Count = 0
 		}
 		if own && err == nil && behind != nil && holder != nil && id.is(holder) {
-			return behind // what Redis says is about an earlier holder
+			return behind // Redis' answer is about an earlier holder
 		}
 		return err
 	})
 	if err != nil {
-		return lua.Inspection{}, err // and not answer, which may still be written
+		return lua.Inspection{}, err // not answer: a call that was left may still write it
 	}
 	return answer, nil
 }
 
-// IsLocked reports whether anybody holds the lock, as Redis' master knows it. It may
-// have changed by the time the answer is used.
+// IsLocked reports whether any owner holds the lock, as Redis' master knows it. That may have changed by
+// the time the answer is used.
 //
-// Like the other queries it sends one command, and waits for the answer until ctx ends, or its
-// own retries do: none begins later than 2 s after the first try, and each may take go-redis'
-// ReadTimeout. The error is then that of ctx, with its cause, or of Redis; [ErrForeignKey] if
-// the key is no lock, [ErrClosed] if the Client is closed. With [WriteBehind] the Client's field
-// in Redis is brought in line first.
+// Like the other queries it sends one command. It waits for the answer until ctx ends, or its own retries
+// do: none begins later than 2 s after the first try, and each may take go-redis' ReadTimeout. The error
+// is then the error of ctx, with its cause, or of Redis. It is [ErrForeignKey] if the key is no lock, and
+// [ErrClosed] if the Client is closed. With [WriteBehind] the query first syncs the Client's field in
+// Redis.
 func (l *Lock) IsLocked(ctx context.Context) (bool, error) {
 	state, err := l.inspect(ctx, false)
 	return state.Held, err
 }
 
-// IsHeld reports whether the calling owner holds the lock, as Redis knows it. It waits and
-// fails as [Lock.IsLocked] does.
+// IsHeld reports whether the calling owner holds the lock, as Redis knows it. It waits and fails as
+// [Lock.IsLocked] does.
 func (l *Lock) IsHeld(ctx context.Context) (bool, error) {
 	state, err := l.inspect(ctx, true)
 	return state.Count > 0, err
 }
 
-// HoldCount returns how often the calling owner holds the lock, as Redis knows it;
-// 0 if it does not. A nested call that left without an answer may be counted until the Client,
-// which goes on in the background, has put that right. It waits and fails as [Lock.IsLocked] does.
+// HoldCount returns how often the calling owner holds the lock, as Redis knows it, and 0 if it does not.
+// A nested call that left without an answer may count until the Client has corrected that in the
+// background. It waits and fails as [Lock.IsLocked] does.
 func (l *Lock) HoldCount(ctx context.Context) (int, error) {
 	state, err := l.inspect(ctx, true)
 	return state.Count, err
 }
 
-// TTL returns the time until the lock expires in Redis unless it is renewed,
-// whoever holds it; 0 when it is free, and a negative value when the key has no
-// TTL, as somebody other than a lock's client may have left it. It waits and fails as
-// [Lock.IsLocked] does.
+// TTL returns the time until the lock expires in Redis unless it is renewed, whichever owner holds it. It
+// is 0 when the lock is free. It is negative when the key has no TTL; only a program that is not a client
+// of the lock can have left it so. TTL waits and fails as [Lock.IsLocked] does.
 func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	state, err := l.inspect(ctx, false)
 	return state.TTL, err
 }
 
-// ForceUnlock frees the lock whoever holds it, wakes a waiter, and reports whether
-// anybody held it. It is for operators: a holder of another Client goes on working until it
-// finds out, at its next renewal or release, that it has lost the lock; one of this Client is
-// told at once. It waits and fails as [Lock.IsLocked] does, first for a command of this Client about
-// the lock that is under way. After an error the lock may have
-// been freed, or may still be by the command that was under way, whoever holds it by then. If the
-// reply to a first try was lost it may report false though that try has freed the lock; a holder
-// of this Client is told in that case too.
+// ForceUnlock frees the lock, whichever owner holds it, wakes a waiter, and reports whether any owner
+// held it. It is for operators. A holder of this Client is told at once. A holder of another Client goes
+// on working until it finds out, at its next renewal or release, that it has lost the lock.
+//
+// It waits and fails as [Lock.IsLocked] does, but first waits for a command of this Client about the lock
+// that is under way. After an error the lock may have been freed. The command that was under way may also
+// free it later, whichever owner holds it then. If the reply to a first try was lost, ForceUnlock may
+// report false though that try has freed the lock; a holder of this Client is told in that case too.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 	var freed, doubted bool
 	caller := ctx
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
-		// In turn: Redis grants this Client nothing meanwhile, and hands nothing over, so
-		// whoever of its owners is robbed is known.
+		// With the turn Redis grants this Client nothing meanwhile, and hands nothing over. So the Client
+		// knows which of its owners loses the lock.
 		s := l.c.useState(l)
 		defer s.dropUser()
 		t := s.takeTurn()
 		defer t.done()
 		if caller.Err() != nil {
-			return whyEnded(caller) // it has left while others had the turn
+			return whyEnded(caller) // the caller has left while other commands had the turn
 		}
 		t.begin()
 		began := time.Now()
@@ -145,23 +144,23 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
-		if err == nil || time.Since(began) > silence { // not for one lost reply, which nobody repeats
+		if err == nil || time.Since(began) > silence { // one lost reply is no outage
 			t.note(err)
 		}
-		// After a try without an answer "it was free" may be that try's work. Told here, as
-		// the caller may have left.
+		// After a try without an answer, "it was free" may be that try's work. Tell the loss here: the
+		// caller may have left.
 		if err == nil && (freed || doubted) && robbed != nil {
 			robbed.s.lose(robbed.lease, Overridden)
 		}
 		return err
 	})
 	if err != nil {
-		return false, err // and not freed, which may still be written
+		return false, err // not freed: a call that was left may still write it
 	}
 	return freed, nil
 }
 
-// holder is the ownership of one of this Client's owners, nil if there is none.
+// holder returns the ownership of this Client's owner that holds the lock, or nil.
 func (l *Lock) holder() *ownership {
 	s := l.c.findState(l)
 	if s == nil {

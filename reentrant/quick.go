@@ -15,16 +15,16 @@ const (
 	// of WithReplicaAcks is added.
 	quickWithin = 500 * time.Millisecond
 
-	// A call with wait 0 that has no answer after dialAfter asks by a connection of its own whether the
-	// server can be reached, and is told within dialWithin. go-redis tells that late: it dials five times,
-	// which takes 0.4 s on a port that refuses, and with other settings, in a Cluster or without an
-	// answer to the dial longer than the call has.
+	// If a call with wait 0 has no answer after dialAfter, the Client dials the server to find out
+	// whether it can be reached, and knows within dialWithin. go-redis tells that later: it dials five
+	// times, which takes 0.4 s on a port that refuses. With other settings, in a Cluster, or without an
+	// answer to the dial, go-redis takes longer than the call has.
 	dialAfter  = 300 * time.Millisecond
 	dialWithin = 150 * time.Millisecond
 )
 
-// quickLimit is the limit of a call with wait 0, and 0 for any other. What a MultiLock asks for has the
-// limit of the member's attempt.
+// quickLimit is the limit of a call with wait 0, and 0 for any other. A call by a MultiLock has none: the
+// MultiLock limits it.
 func (c *Client) quickLimit(r *request) time.Duration {
 	if !r.single() || r.member {
 		return 0
@@ -32,7 +32,7 @@ func (c *Client) quickLimit(r *request) time.Duration {
 	return quickWithin + c.cfg.ackWithin
 }
 
-// inquiry finds out why a call with wait 0 has no answer. Any other call has none, which is nil.
+// inquiry finds out why a call with wait 0 has no answer. It is nil for any other call.
 type inquiry struct {
 	timer *time.Timer
 
@@ -40,7 +40,7 @@ type inquiry struct {
 	err error // of the dial; guarded by mu
 }
 
-// inquire begins the inquiry of a call about key, which may be nil.
+// inquire begins the inquiry of a call about key. It returns nil for a call that needs none.
 func (c *Client) inquire(r *request, key string) *inquiry {
 	if r.quick == 0 {
 		return nil
@@ -59,14 +59,14 @@ func (c *Client) inquire(r *request, key string) *inquiry {
 	return x
 }
 
-// stop is to be called when the call is over. A dial under way goes on by itself.
+// stop ends the inquiry of a call that is over. A dial under way goes on by itself.
 func (x *inquiry) stop() {
 	if x != nil {
 		x.timer.Stop()
 	}
 }
 
-// noAnswer is what the call ends with at its limit.
+// noAnswer is the error of a call that has no answer at its limit.
 func (x *inquiry) noAnswer() error {
 	if x == nil {
 		return errNoAnswer
@@ -97,8 +97,8 @@ func (c *Client) dial(key string) error {
 	return err
 }
 
-// serverOf is how the server that has the key is reached; nil if there is no telling. In a Cluster whose
-// nodes are not known it is one of those to begin with.
+// serverOf returns how to reach the server that has the key, or nil if the Client cannot know. In a
+// Cluster whose nodes are not known it is the first of the configured nodes.
 func (c *Client) serverOf(ctx context.Context, key string) *redis.Options {
 	if c.reach.node == nil {
 		return nil

@@ -12,22 +12,22 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// replyWithin is how long a command waits for its reply where the program has set no limit
-// (ReadTimeout -1 or -2): what go-redis takes by default. None of the commands blocks.
+// replyWithin is how long a command waits for its reply where the program has set no limit (ReadTimeout
+// -1 or -2). go-redis waits as long by default. None of the commands blocks.
 const replyWithin = 5 * time.Second
 
-// reach is what can be done with the program's go-redis client besides sending commands
-// through it. It changes nothing about that client.
+// reach is what the Client can do with the program's go-redis client besides sending commands through it.
+// It changes nothing about that client.
 type reach struct {
-	// node is the client to which commands about key go; nil if there is no telling.
+	// node finds the client to which commands about key go; nil if the Client cannot know it.
 	node redisio.NodeOf
 
-	// whole says that a command to node passes by nothing that is between the program's client
-	// and Redis: neither a wrapper nor the hooks of a Cluster's client.
+	// whole says that a command to node leaves out nothing that is between the program's client and
+	// Redis: neither a wrapper nor the hooks of a Cluster's client.
 	whole bool
 
-	// limit is the ReadTimeout that the program has set: 0 for none, negative if deadlines
-	// must not be set or nothing is known.
+	// limit is the ReadTimeout that the program has set: 0 for none, negative if the Client must not set
+	// deadlines or knows nothing.
 	limit time.Duration
 }
 
@@ -53,8 +53,8 @@ func reachOf(t target) reach {
 	return reach{limit: -1}
 }
 
-// single sends each command by itself, through p, and bounds the wait for its reply if
-// the program has not. Where that can be, the connection is closed with it.
+// single sends each command by itself, through p. It bounds the wait for the reply if the program has not
+// done so. Where possible, the connection is closed at that bound.
 func (r reach) single(rdb *redis.Client, p lua.Processor) lua.Processor {
 	switch {
 	case r.limit > 0:
@@ -65,8 +65,8 @@ func (r reach) single(rdb *redis.Client, p lua.Processor) lua.Processor {
 	return lua.Patient(p, replyWithin)
 }
 
-// withinLease is p, with the wait for a reply bounded by the lease where that can be: a
-// renewal that is answered later is of no use, and keeps a connection and Close waiting.
+// withinLease is p, with the wait for a reply bounded by the lease where possible. A renewal that is
+// answered later is of no use, and keeps a connection and Close waiting.
 func (r reach) withinLease(rdb *redis.Client, p lua.Processor, lease time.Duration) lua.Processor {
 	switch {
 	case rdb == nil || r.limit < 0 || r.limit > 0 && r.limit <= lease:
@@ -77,7 +77,7 @@ func (r reach) withinLease(rdb *redis.Client, p lua.Processor, lease time.Durati
 	return bounded{rdb, lease}
 }
 
-// pipelined is rdb, with the wait for a reply bounded as by single where that can be.
+// pipelined is rdb. Where possible it bounds the wait for a reply as single does.
 func (r reach) pipelined(rdb *redis.Client) redisio.Pipelined {
 	if r.limit == 0 {
 		return bounded{rdb, replyWithin}
@@ -85,8 +85,8 @@ func (r reach) pipelined(rdb *redis.Client) redisio.Pipelined {
 	return rdb
 }
 
-// bounded is a client that waits for a reply no longer than within. The pool and the hooks
-// are the client's, also those that it gets later.
+// bounded is a client that waits for a reply no longer than within. It has the pool and the hooks of the
+// client, also the hooks that the client gets later.
 type bounded struct {
 	client *redis.Client
 	within time.Duration
@@ -100,8 +100,8 @@ func (b bounded) Pipeline() redis.Pipeliner {
 	return redisio.BehindHooks(b.client, b.client.WithTimeout(b.within)).Pipeline()
 }
 
-// askable is the way to the nodes whose idle connections can be asked for a sign of life: nil where
-// that cannot have a limit of our own.
+// askable finds the nodes whose idle connections can be asked for a sign of life. It is nil where the
+// Client must not set a limit for that.
 func (r reach) askable() redisio.NodeOf {
 	if r.limit < 0 {
 		return nil
@@ -109,7 +109,7 @@ func (r reach) askable() redisio.NodeOf {
 	return r.node
 }
 
-// detours is the way past the pool; nil if there is none.
+// detours are the way past the pool; nil if there is none.
 func (r reach) detours() *redisio.Detours {
 	if r.node == nil {
 		return nil
@@ -117,7 +117,7 @@ func (r reach) detours() *redisio.Detours {
 	return redisio.NewDetours(r.node, replyWithin, r.limit >= 0)
 }
 
-// timedOut reports that a command was sent and not answered in time.
+// timedOut reports whether a command was sent and not answered in time.
 func timedOut(err error) bool {
 	if err == nil {
 		return false // before the allocation that errors.As needs

@@ -12,8 +12,8 @@ import (
 // errOwnershipEnded: the ownership ended before it could be entered again.
 var errOwnershipEnded = errors.New("ownership has ended")
 
-// reenter adds a hold to a live ownership. It returns errOwnershipEnded if an
-// unlock has ended that meanwhile: the call then has to queue.
+// reenter adds a hold to a live ownership. It returns errOwnershipEnded if an unlock has ended the
+// ownership meanwhile: then the call has to join the wait queue.
 func (o *ownership) reenter(ctx context.Context, r request) error {
 	s, x := o.s, &reentry{h: o, request: r}
 	limit, stop := r.limit()
@@ -42,7 +42,7 @@ func (o *ownership) reenter(ctx context.Context, r request) error {
 	case ctx.Err() != nil:
 		return x.leave(ctx, whyEnded(ctx))
 	}
-	err := x.leave(ctx, errNoAnswer) // in time: it was the limit
+	err := x.leave(ctx, errNoAnswer) // ctx has not ended, so the limit has fired
 	if err == errNoAnswer {
 		return why.noAnswer()
 	}
@@ -56,8 +56,8 @@ type reentry struct {
 
 	told entry // written with the turn
 
-	// Guarded by lockState.mu: they decide the race between the answer and the end of
-	// ctx.
+	// Guarded by lockState.mu. The call may leave at the moment of the answer; these decide which came
+	// first.
 	entered bool // the hold was added
 	gone    bool // the call has left
 	err     error
@@ -81,6 +81,7 @@ func (x *reentry) run(ctx context.Context, t turn) {
 	}
 }
 
+// tellReentered tells the event Reentered.
 func (x *reentry) tellReentered() {
 	c, e := x.h.s.c, Event{
 		Ctx: x.ctx, Name: x.h.s.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
@@ -88,7 +89,7 @@ func (x *reentry) tellReentered() {
 	x.h.inform(func() { c.reentered(e) })
 }
 
-// settle enters the hold, or says why not. It returns the loss that it has found, to be told.
+// settle adds the hold, or says why not. It returns the loss that it has found, which the caller tells.
 func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 	o, s := x.h, x.h.s
 	s.mu.Lock()
@@ -98,14 +99,14 @@ func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 	}
 	switch {
 	case x.gone && x.told.sent.IsZero():
-		err = errInterrupted // and Redis was told nothing
+		err = errInterrupted // the call left before the command was sent
 	case o.state != live:
 		err = errOwnershipEnded
 		if errors.Is(o.err, ErrLost) {
 			err = o.err
 			if !x.told.sent.IsZero() && v != lua.NotHeld {
-				// The lease was extended for nobody, or may have been: a
-				// command without an answer may have run, or may still.
+				// The command may have extended the lease: it has run, may have run, or may still run. No
+				// call has a hold from it, so a clean-up frees the lock.
 				o.lease.cleanUp(o.lease.expiry())
 			}
 		}
@@ -117,7 +118,8 @@ func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 		o.lease.extendedForNobody = true
 		s.repairCount(o)
 	case !o.push(x.holdKind, watchdog.Validity(x.told.sent, x.told.lease)):
-		// Who is told that it holds the lock must not hear of the loss only then.
+		// The validity ended before the answer came. The call must hear of the loss now, and not after it
+		// was told that it holds the lock.
 		o.lease.extendedForNobody = true
 		o.lease.by = x.ctx
 		lost = o.endLost(LeaseEnded)
@@ -129,7 +131,9 @@ func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 	return lost
 }
 
-// leave is for a call that does not wait for its answer any more, and says with what it ends.
+// leave ends a call that does not wait for its answer any more, and returns the call's error. If the hold
+// was added at this very moment, a call that has reached its limit keeps it. Any other call gives it
+// back.
 func (x *reentry) leave(ctx context.Context, why error) error {
 	o, s := x.h, x.h.s
 	closed := false
@@ -143,18 +147,18 @@ func (x *reentry) leave(ctx context.Context, why error) error {
 	x.gone = true
 	switch {
 	case x.entered && errors.Is(o.err, ErrLost):
-		s.forgetLoss(o, x.holdKind) // the caller has no hold to release
+		s.forgetLoss(o, x.holdKind) // the caller has got no hold, and will not release one
 		return o.err
 	case x.entered && o.state == live && why == errNoAnswer:
-		return nil // at this very moment
+		return nil // the answer came at the limit
 	case x.entered:
 		closed = s.giveBack(context.WithoutCancel(ctx), o, x.holdKind, why)
 	}
 	return why
 }
 
-// extension is by how much a re-entry with that lease may extend the lock: not at
-// all once WithMaxHold has ended renewal, of which it would be a kind.
+// extension returns the lease that a re-entry may ask for. It is 0 once WithMaxHold has ended renewal: a
+// longer lease would be a renewal too.
 func (o *ownership) extension(lease time.Duration) time.Duration {
 	if limit := o.s.c.cfg.maxHold; limit > 0 && time.Since(o.since) >= limit {
 		return 0
@@ -162,21 +166,26 @@ func (o *ownership) extension(lease time.Duration) time.Duration {
 	return lease
 }
 
-// entry is what Redis was told of a nested hold, by the last try.
+// entry is what the last try told Redis of a nested hold.
 type entry struct {
-	count int           // with it
-	lease time.Duration // 0: the TTL is left; of each try, as WithMaxHold's limit may have come since the last
+	count int           // the hold count, the nested hold included
+	lease time.Duration // 0: the TTL stays; WithMaxHold may end between two tries
 	sent  time.Time     // zero: Redis was told nothing
 }
 
-// tell sends the hold count with one hold more, unless the caller is gone: then the
-// same goroutine may have entered by another call already, and would be counted twice. The turn
-// keeps the count from rising until the answer.
+// tell sends the hold count with one hold more. It sends nothing if the caller has left. Otherwise this
+// could happen:
+//
+//  1. The caller leaves before its command was sent.
+//  2. The same goroutine enters the lock by another call.
+//  3. The first command is sent, and counts the goroutine twice.
+//
+// The turn keeps the count from rising until the answer.
 func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 	o, s := x.h, x.h.s
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		if errors.Is(err, errSuperseded) {
-			err = nil // the caller finds the ownership at its end
+			err = nil // settle sees that the ownership has ended
 		}
 		return v, err
 	}
@@ -189,7 +198,7 @@ func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 			return 0, 0, false
 		}
 		o.lease.field.counted(o, true)
-		o.lease.asked(x.lease, x.holdKind) // a release that is not confirmed has to reckon with it already
+		o.lease.asked(x.lease, x.holdKind) // an unconfirmed release has to reckon with this lease already
 		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
 		return x.told.count, x.told.lease, true
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 // releaseWait is [multi.UntilReleased] for each release of a Client, without the price of a ctx with a
-// deadline: waiting has no end, and the timer, which may be nil, is the limit. The caller gives it back.
+// deadline. waiting never ends. The timer, which may be nil, is the limit, and the caller gives it back.
 func (c *Client) releaseWait(ctx context.Context) (waiting context.Context, timer *time.Timer) {
 	if ctx.Done() == nil {
 		return ctx, nil

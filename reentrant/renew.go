@@ -16,9 +16,8 @@ import (
 // renewAtOnce is how many slots of a cluster are renewed at the same time.
 const renewAtOnce = 16
 
-// renewer renews for the watchdog, by one script for the whole batch or, in a cluster, where a
-// script may only touch one slot, one for each slot. Each such part is renewed by itself
-// (lanes.go).
+// renewer renews for the watchdog: by one script for the whole batch. In a cluster a script may only
+// touch one slot, so there is one script for each slot. Each such part is renewed by itself (lanes.go).
 type renewer struct {
 	pool      lua.Processor    // through the program's client
 	detours   *redisio.Detours // past its pool; nil if there is no such way
@@ -28,8 +27,9 @@ type renewer struct {
 	probing atomic.Int32   // lanes under way through a pool in trouble
 	lanes   sync.WaitGroup // all lanes
 
+	// trouble is by slot, or at 0 if there are none: how many tries in a row the pool has not answered.
 	mu      sync.Mutex
-	trouble map[int]int // by slot, how many tries in a row the pool has not answered; slot 0 if there are none; guarded by mu
+	trouble map[int]int // guarded by mu
 }
 
 func newRenewer(pool lua.Processor, r reach, clustered bool) *renewer {
@@ -49,8 +49,8 @@ func (r *renewer) renew(ctx context.Context, targets []watchdog.Target, lease ti
 	return r.renewSlots(ctx, targets, slots, lease)
 }
 
-// growth is how many batches one call may have. Where no pipelines are sent, as in a cluster, it would
-// only take the longer.
+// growth is how many batches one call may have. A call of several batches would only take longer where no
+// pipelines are sent, as in a cluster.
 func growth(p lua.Processor) int {
 	if lua.Pipelines(p) {
 		return 0 // as many as the watchdog thinks best
@@ -58,15 +58,15 @@ func growth(p lua.Processor) int {
 	return 1
 }
 
-// renewSlots renews each slot by a script of its own, several at a time. It returns
-// when ctx ends: one node that does not answer must not cost the locks on the
-// others their renewal. What is not known by then has failed.
+// renewSlots renews each slot by a script of its own, several at a time. It returns when ctx ends: one
+// node that does not answer must not cost the locks on the others their renewal. A part without an answer
+// by then has failed.
 func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slots map[int][]int, lease time.Duration) []watchdog.Result {
 	type answer struct {
 		indices []int
 		results []watchdog.Result
 	}
-	// Room for all answers: a late one must find its goroutine's way out.
+	// Room for all answers: a goroutine whose answer is late must be able to end.
 	answers := make(chan answer, len(slots))
 	room := make(chan struct{}, renewAtOnce)
 	for slot, indices := range slots {
@@ -79,7 +79,8 @@ func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slo
 			for i, index := range indices {
 				p.targets[i] = targets[index]
 			}
-			// The watchdog takes a panic in a hook for a failure, and is not there in a Cluster: guarded does.
+			// A panic in a hook is a failed renewal: guarded recovers it. The watchdog recovers it only on
+			// goroutines of its own.
 			answers <- answer{indices, r.renewPart(ctx, p)}
 		}()
 	}
@@ -97,8 +98,8 @@ func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slo
 	return results
 }
 
-// renewTogether renews all targets by one script, or by a pipeline of some. The error tells whether
-// Redis answered.
+// renewTogether renews all targets by one script, or by a pipeline of some. The error tells whether Redis
+// answered.
 func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Target, lease time.Duration) ([]watchdog.Result, error) {
 	tenants := make([]lua.FieldOwner, len(targets))
 	for i, t := range targets {

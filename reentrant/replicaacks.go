@@ -10,8 +10,8 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// replicaAcks sends the command that grants a lock and, if the Client wants that, asks on
-// the same connection how many replicas have it.
+// replicaAcks sends the command that grants a lock. If the Client wants that, it asks on the same
+// connection how many replicas have the lock.
 type replicaAcks struct {
 	c    *Client
 	key  string
@@ -31,12 +31,12 @@ func (a *replicaAcks) Process(ctx context.Context, cmd redis.Cmder) error {
 		return err
 	}
 	a.acks, err = redisio.ProcessAndWait(ctx, pipe, cmd, a.c.cfg.replicas, a.c.cfg.ackWithin)
-	a.c.reload.Learn(ctx, err) // in a Cluster go-redis takes no note: it was for one node
+	a.c.reload.Learn(ctx, err) // in a Cluster go-redis does not: the command was for one node
 	return err
 }
 
-// pipeline is one to the node that has the key: a cluster client would send WAIT,
-// which has no key, to any node.
+// pipeline is a pipeline to the node that has the key. A cluster client would send WAIT, which has no
+// key, to any node.
 func (a *replicaAcks) pipeline(ctx context.Context) (redis.Pipeliner, error) {
 	if cluster := a.c.cluster; cluster != nil {
 		node, err := cluster.MasterForKey(ctx, a.key)
@@ -51,12 +51,12 @@ func (a *replicaAcks) pipeline(ctx context.Context) (redis.Pipeliner, error) {
 	return a.c.rdb.Pipeline(), nil
 }
 
-// missing is by how many replicas the last command fell short.
+// missing is how many replicas too few have confirmed the last command.
 func (a *replicaAcks) missing() int { return a.c.cfg.replicas - a.acks }
 
-// wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the
-// subscribers of one node only, so its 0 says nothing. Those of SPUBLISH are all at
-// the node that has the lock.
+// wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the subscribers of one
+// node only, so its 0 says nothing. SPUBLISH counts all subscribers: they are at the node that has the
+// lock.
 func (c *Client) wakeUp() lua.Wake {
 	w := lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: c.cluster == nil}
 	if c.hub.Sharded() {
@@ -65,11 +65,10 @@ func (c *Client) wakeUp() lua.Wake {
 	return w
 }
 
-// yieldTTL is how long a free lock is kept from Go clients while clients of Redisson
-// wait. It must outlast the way of the message to a JVM and of its answer.
+// yieldTTL is how long a free lock is kept from Go clients while clients of Redisson wait. It must be
+// longer than the message takes to a JVM and its answer takes back.
 const yieldTTL = 10 * time.Millisecond
 
-// turnTTL is how long a free lock is kept for the waiter that was woken. It must
-// outlast the way of the message and of its answer; a woken process that is stopped
-// costs everybody that long, once.
+// turnTTL is how long a free lock is kept for the waiter that was woken. It must be longer than the
+// message and its answer take. If the woken process is stopped, all other clients wait that long, once.
 const turnTTL = 100 * time.Millisecond

@@ -14,19 +14,21 @@ func (c *Client) Inspect(ctx context.Context, name string) (Info, error) {
 	return c.NewLock(name).Info(ctx)
 }
 
-// Info tells who holds the lock and who waits for it: Clients of Redlatch and of Redisson, in any process. A free lock is
-// no error. It writes nothing, but for the field that [WriteBehind] may have left behind, which is brought in line first.
+// Info tells who holds the lock and who waits for it: Clients of Redlatch and of Redisson, in any
+// process. A free lock is no error. Info writes nothing, with one exception: it first syncs the field
+// that [WriteBehind] may have left to an earlier owner.
 //
-// It sends one script, and one pipeline for the names of other Clients ([WithClientName]); names that cannot be had are left
-// out. It needs no permission beyond those of locks, but for the names. It waits and fails as [Lock.IsLocked] does.
+// It sends one script, and one pipeline for the names of other Clients ([WithClientName]); it leaves out
+// names that it cannot get. It needs no permission beyond those of locks, except for the names. It waits
+// and fails as [Lock.IsLocked] does.
 func (l *Lock) Info(ctx context.Context) (Info, error) {
 	var info Info
 	fencing := true
 	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
-		_ = l.syncFieldFirst(ctx) // then the holder is told as Redis has it
+		_ = l.syncFieldFirst(ctx) // then Redis names the present holder
 		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		if what, _ := preflight.DenialOf(err); what == preflight.Key && fencing {
-			fencing = false // who uses no fencing may have no right to the counter
+			fencing = false // a user without fencing may have no right to the counter
 			r, err = lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		}
 		if err != nil {
@@ -39,12 +41,12 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 		return nil
 	})
 	if err != nil {
-		return Info{}, err // and not info, which may still be written
+		return Info{}, err // not info: a call that was left may still write it
 	}
 	return info, nil
 }
 
-// waitersHere are the calls of this Client that wait.
+// waitersHere are the calls that wait in this Client.
 func (l *Lock) waitersHere() (all []Waiter) {
 	s := l.c.findState(l)
 	if s == nil {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// epochTTL is how long a command that was sent and not answered is kept from
-	// taking effect. Requests that wait in a stopped server's buffers are executed
-	// when it goes on, and then the epoch's TTL has only just begun.
+	// epochTTL is how long an epoch stays in Redis, and so voids a command that was sent and not
+	// answered. A stopped server executes the requests in its buffers when it goes on; the epoch's TTL
+	// has only just begun then.
 	epochTTL = time.Minute
 
-	// inheritFor is how long commands begin with an epoch after a lock state was dropped
-	// with a command unanswered: longer than a server is stopped as a rule.
+	// inheritFor is how long new lock states begin with an epoch after one was dropped with a command
+	// unanswered. It is longer than a server is stopped as a rule.
 	inheritFor = 10 * time.Minute
 )
 
@@ -32,15 +32,16 @@ var errSuperseded = errors.New("superseded")
 // A command that was sent and not answered has an unknown outcome: it may have run, or may run later.
 // The next command sets an epoch, which voids it.
 type sequencer struct {
-	taken chan struct{} // capacity 1: full while somebody has the turn
+	taken chan struct{} // capacity 1: full while a goroutine has the turn
 
 	// Written with the turn only.
 	unknown   bool // a command was sent and not answered, and no epoch set since
 	inherited bool // unknown is from an earlier state of the same lock (Client.dropState)
 }
 
-// turn is the right to have a command about one lock in flight. There is one for each lock state. It is
-// a value: a function that sends takes it as a parameter, and a goroutine can be given it. done ends it, once.
+// turn is the right to have a command about one lock in flight. There is one for each lock state. It is a
+// value: a function that sends takes it as a parameter, and a goroutine can be given it. done ends it,
+// once.
 type turn struct{ s *lockState }
 
 // takeTurn waits for the turn. The commands before it end by themselves, after go-redis' ReadTimeout.
@@ -49,7 +50,8 @@ func (s *lockState) takeTurn() turn {
 	return turn{s}
 }
 
-// takeTurnUnless is takeTurn, which reports false if gone is closed first, and perhaps if both are so.
+// takeTurnUnless is takeTurn, but reports false if gone is closed first. If both are ready, it may do
+// either.
 func (s *lockState) takeTurnUnless(gone <-chan struct{}) (t turn, ok bool) {
 	select {
 	case s.sequencer.taken <- struct{}{}:
@@ -127,8 +129,8 @@ func (t turn) settle(order lua.Order, err error) {
 // epochNotSet has the next command set the epoch: Redis, being full, has run this one without.
 func (t turn) epochNotSet() { t.s.sequencer.unknown = true }
 
-// begin and end tell the waiters whose limit ends meanwhile since when a command is under way, its
-// repetitions included.
+// begin and end note when a command, its repetitions included, is under way. A waiter whose limit ends
+// meanwhile looks at that.
 func (t turn) begin() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -141,7 +143,7 @@ func (t turn) end() {
 	t.s.outage.end()
 }
 
-// note keeps since when Redis has refused commands, or not answered.
+// note tells the outage of the lock state how a command ended.
 func (t turn) note(err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
@@ -149,7 +151,7 @@ func (t turn) note(err error) {
 }
 
 // inTurn repeats a command in the background until it is done or its time is over. The caller has
-// lockState.mu.
+// lockState.mu or is a user of the lock state.
 func (s *lockState) inTurn(until time.Time, command func(context.Context, turn) (done bool)) {
 	s.c.cleanups.add(&cleanup{s: s, at: time.Now(), until: until, try: func(ctx context.Context) (done bool) {
 		t, ok := s.takeTurnUnless(ctx.Done())
@@ -157,6 +159,6 @@ func (s *lockState) inTurn(until time.Time, command func(context.Context, turn) 
 			return true
 		}
 		defer t.done()
-		return ctx.Err() != nil || command(ctx, t) // takeTurnUnless goes either way when both are ready
+		return ctx.Err() != nil || command(ctx, t) // both may have been ready
 	}})
 }

@@ -3,15 +3,15 @@ package reentrant
 import "sync/atomic"
 
 // Stats is what a [Client] has done since it was made, and what it holds now. The locks that
-// [Client.Check] takes are counted too.
+// [Client.Check] takes count too.
 type Stats struct {
 	Held          int // locks held or being released now, nested holds counted once
-	Waiting       int // calls that wait for a lock now, those that are asking Redis included
-	Subscriptions int // channels subscribed now, those of the last second included
+	Waiting       int // calls that wait for a lock now, calls that are asking Redis included
+	Subscriptions int // channels subscribed now, or within the last second
 
 	Acquired      uint64 // locks granted, hand-offs included, nested holds not
 	NotAcquired   uint64 // calls that ended without the lock, for whatever reason
-	Busy          uint64 // those of them that ended with ErrBusy: another owner had the lock
+	Busy          uint64 // of these, calls that ended with ErrBusy: another owner had the lock
 	HandedOver    uint64 // hand-offs within the Client
 	Renewals      uint64 // renewals that Redis confirmed, one a lock
 	RenewFailures uint64 // renewals that failed, one a lock and try; tried again while the lease lasts
@@ -19,8 +19,8 @@ type Stats struct {
 	WakeUps       WakeUps
 }
 
-// WakeUps counts why waiters tried again. Of the callers that wait for a lock in one Client only
-// the first tries, so a herd of waiters does not count as many.
+// WakeUps counts why waiters tried again. Of the callers that wait for a lock in one Client only the
+// first tries, so a crowd of waiters counts no more than one.
 type WakeUps struct {
 	Message    uint64 // a release woke this client
 	TTL        uint64 // the holder's lease was over
@@ -28,8 +28,8 @@ type WakeUps struct {
 	Subscribed uint64 // the subscription was confirmed, or renewed
 }
 
-// Stats returns a snapshot. It costs a few atomic loads and no I/O; its figures
-// are not taken at one instant.
+// Stats returns a snapshot. It costs a few atomic loads and no I/O. Its figures are not taken at one
+// instant.
 func (c *Client) Stats() Stats {
 	renewal := c.watchdog.Stats()
 	return Stats{

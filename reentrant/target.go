@@ -11,26 +11,27 @@ import (
 	"github.com/redlatch/redlatch/pubsub"
 )
 
-// target is the Redis of a Client, and how it is reached.
+// target is the Redis of a Client, and how the Client reaches it.
 //
-// What Redis it is decides what a script may touch, where to subscribe and how to renew, so
-// New has to know it, and has no server to ask. The redis client tells it by what it can do,
-// not by its type: a struct around a *redis.ClusterClient has the same methods. A struct
-// around a redis.UniversalClient has not, and may hide anything, so it has to show what is
-// in it (Unwrap). Rejected: to take the rest for a client of one server (it fails later, in
-// the middle of the work, if it is of a Cluster or a Ring), and to look into structs by
-// reflection (what is in a field need not be what the methods use).
+// What Redis it is decides what a script may touch, where to subscribe and how to renew. So New has to
+// know it, and has no server to ask. The redis client shows it by its methods, not by its type: a struct
+// around a *redis.ClusterClient has the same methods. A struct around a redis.UniversalClient does not
+// have them, and may hide anything, so it has to show what is in it (Unwrap). Rejected:
 //
-// Commands go through the client as it was given, since what is around it may measure or
-// trace them. Only to the nodes of a Cluster some go directly: the subscriptions, WAIT, INFO.
+//   - To take any other client for the client of one server. If it is of a Cluster or a Ring, it fails
+//     later, in the middle of the work.
+//   - To look into structs by reflection. The methods need not use what is in a field.
+//
+// Commands go through the client as it was given, since a wrapper may measure or trace them. Some
+// commands go directly to the nodes of a Cluster: the subscriptions, WAIT, INFO.
 type target struct {
 	rdb     redis.UniversalClient // as the caller gave it
-	inner   redis.UniversalClient // what shows what Redis it is of: rdb, or the client in its wrappers
+	inner   redis.UniversalClient // shows what Redis it is: rdb, or the client in its wrappers
 	cluster topology              // nil unless rdb is of a Cluster
 	address string                // of the server, of the Sentinel group or of the nodes to begin with
 }
 
-// topology is what a client of a Cluster can do beside sending commands.
+// topology is what a client of a Cluster can do besides sending commands.
 type topology interface {
 	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
 	ForEachMaster(ctx context.Context, visit func(ctx context.Context, master *redis.Client) error) error
@@ -38,7 +39,7 @@ type topology interface {
 	Options() *redis.ClusterOptions
 }
 
-// These tell other clients apart. A *redis.Client has the first, of a Sentinel group too.
+// These tell other clients apart. A *redis.Client has the first, also for a Sentinel group.
 type (
 	ofServer  interface{ Options() *redis.Options }
 	ofRing    interface{ Options() *redis.RingOptions }
@@ -51,7 +52,7 @@ type (
 // maxWrappers bounds the way through wrappers, one of which may have itself inside.
 const maxWrappers = 64
 
-// targetOf finds out what Redis a client is of.
+// targetOf finds out for what Redis a client is.
 func targetOf(rdb redis.UniversalClient) (t target, err error) {
 	defer func() {
 		// A client that is nil, or a struct around nothing, panics as soon as it is asked.
@@ -95,8 +96,8 @@ func unknown(rdb redis.UniversalClient) error {
 	return fmt.Errorf("%w: what Redis a %T is of cannot be seen: pass a *redis.Client or a *redis.ClusterClient, or a type that embeds one of them or has a method Unwrap() redis.UniversalClient that returns it", ErrInvalidOption, rdb)
 }
 
-// subscriber is what opens the Client's subscriptions. That of a Cluster has its methods
-// also when the client as it was given has not.
+// subscriber opens the Client's subscriptions. For a Cluster it has the methods of a cluster client, also
+// when the client that was given does not have them.
 func (t *target) subscriber() pubsub.Subscriber {
 	if t.cluster == nil {
 		return t.rdb

@@ -9,14 +9,14 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// unlock takes one hold of the owner away: the handle's, or without a handle the last one that nobody has as a
-// value. With after above 0 nobody is to have the lock for so long (linger.go).
+// unlock ends one hold of the owner: the hold of handle or, without a handle, the last hold that is not a
+// [Hold]. If after is above 0, no owner can take the lock for so long (linger.go).
 func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, after time.Duration) error {
 	s.mu.Lock()
 	u, err := s.beginUnlock(ctx, id, handle, after)
 	if u.sends {
-		// Hold.Release has no share in the lock state but its ownership's. Another release may
-		// end that before the command of this one begins, and the state would go with it.
+		// Hold.Release uses the lock state through its ownership only. Another release may end the
+		// ownership before this command begins, and so the last use of the lock state.
 		s.addUser()
 	}
 	s.mu.Unlock()
@@ -30,16 +30,17 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 	return s.confirmUnlock(ctx, u, handle != nil && handle.member)
 }
 
-// unlocking is one unlock that was found in order.
+// unlocking is an unlock that may go on.
 type unlocking struct {
 	o       *ownership
-	sends   bool       // Redis is to be told
-	last    bool       // o's last hold: the lock is to be freed, or handed over
-	expires time.Time  // when the key is gone without a command
-	lost    *LostError // the unlock found the loss, which is to be told
+	sends   bool       // a command has to tell Redis
+	last    bool       // it is o's last hold: the command frees the lock, or hands it over
+	expires time.Time  // when Redis removes the key without a command
+	lost    *LostError // the loss that this unlock has found and has to tell
 }
 
-// beginUnlock takes the hold away from the state, or says why not. The caller has lockState.mu.
+// beginUnlock takes the hold out of the lock state, or returns why it cannot. The caller has
+// lockState.mu.
 func (s *lockState) beginUnlock(ctx context.Context, id identity, handle *handle, after time.Duration) (u unlocking, err error) {
 	u.o, err = s.ownershipToUnlock(id, handle)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *lockState) beginUnlock(ctx context.Context, id identity, handle *handle
 	}
 	o, now, until := u.o, time.Now(), u.o.lease.validUntil()
 	if watchdog.Left(until, now) <= 0 {
-		// Lost, and the watchdog has not come to it yet: the process was stopped.
+		// The lock is lost, and the watchdog has not seen it yet: the process was stopped.
 		o.lease.by = ctx
 		u.lost = o.endLost(LeaseEnded)
 		if handle == nil {
@@ -83,8 +84,8 @@ func (s *lockState) beginUnlock(ctx context.Context, id identity, handle *handle
 	return u, nil
 }
 
-// ownershipToUnlock finds what the hold is part of, and takes the handle for released. The error is what the unlock
-// ends with: not held, or a loss. The caller has lockState.mu.
+// ownershipToUnlock finds the ownership of the hold, and marks the handle as released. The error is the
+// result of the unlock: not held, or a loss. The caller has lockState.mu.
 func (s *lockState) ownershipToUnlock(id identity, handle *handle) (*ownership, error) {
 	o := s.holder
 	if handle != nil {
@@ -105,13 +106,13 @@ func (s *lockState) ownershipToUnlock(id identity, handle *handle) (*ownership, 
 	}
 	s.forgetLoss(o, handle.kind)
 	if handle.member {
-		return nil, o.err // the MultiLock's own error tells of it
+		return nil, o.err // the MultiLock has an error of its own for the loss
 	}
 	return nil, told(o.err)
 }
 
-// confirmUnlock tells Redis, and waits for the answer as releaseWait says. A member's release has the
-// limit of its MultiLock.
+// confirmUnlock sends the command, and waits for the answer as releaseWait says. The MultiLock limits the
+// release of its members.
 func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool) error {
 	var limit <-chan time.Time
 	if !member {
@@ -139,7 +140,7 @@ func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool)
 // unconfirmed is the error of an unlock whose caller does not wait for the answer any more.
 func (s *lockState) unconfirmed(ctx context.Context, u unlocking, why error) error {
 	if errors.Is(why, ErrClosed) {
-		if u.last { // otherwise it is for Close, or for the call that releases the last hold
+		if u.last { // otherwise Close, or the release of the last hold, ends it
 			s.mu.Lock()
 			u.o.end(ErrClosed)
 			s.mu.Unlock()
@@ -163,8 +164,8 @@ func (s *lockState) unconfirmed(ctx context.Context, u unlocking, why error) err
 	return err
 }
 
-// sendCount brings the hold count in Redis in line after the release of an inner
-// hold. It sends the count of the moment.
+// sendCount tells Redis the hold count after the release of an inner hold. It sends the count as it is at
+// the moment of sending.
 func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 	t := s.takeTurn()
 	defer t.done()
@@ -192,11 +193,11 @@ func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 	case v == lua.Done:
 		return nil
 	}
-	return s.lossOf(o) // it has ended, perhaps between two tries
+	return s.lossOf(o) // the ownership has ended, perhaps between two tries
 }
 
-// countNow is the hold count to be sent, while the ownership is live; the TTL is left alone. The caller has
-// lockState.mu.
+// countNow returns the hold count to send, while the ownership is live. A lease of 0 leaves the TTL
+// alone. The caller has lockState.mu.
 func (o *ownership) countNow() (count int, lease time.Duration, ok bool) {
 	if o.state != live {
 		return 0, 0, false
@@ -205,8 +206,8 @@ func (o *ownership) countNow() (count int, lease time.Duration, ok bool) {
 	return o.count, 0, true
 }
 
-// lossOf is what the release of an inner hold says after its ownership has ended: anything
-// but a loss is for whatever ended it to tell.
+// lossOf returns the loss that has ended o, and nil if o has ended in another way or goes on. The
+// goroutine that ended o in another way tells that.
 func (s *lockState) lossOf(o *ownership) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,8 +217,9 @@ func (s *lockState) lossOf(o *ownership) error {
 	return nil
 }
 
-// countUnconfirmed leaves a hold count in Redis too high, unless the lock is lost altogether. The next
-// command of this owner puts it right, and its release frees the lock whatever the count.
+// countUnconfirmed returns the loss if the lock is lost. Otherwise the hold count in Redis may stay too
+// high: a background command repairs it, and the owner's next command would do so too. The release of the
+// last hold frees the lock whatever the count.
 func (s *lockState) countUnconfirmed(o *ownership, err error) error {
 	if lost := s.lossOf(o); lost != nil {
 		return lost

@@ -8,20 +8,21 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// arrival is what a waiter found when it joined the queue. What changes after that it is notified for.
+// arrival is what a waiter found when it joined the wait queue. The lock state notifies the waiter of
+// later changes.
 type arrival struct {
 	leads bool
 	ahead *ownership // the holder, nil if no owner of this Client holds the lock
-	busy  bool       // this Client itself knows that the lock is not to be had now
+	busy  bool       // this Client itself knows that another owner has the lock
 }
 
-// await takes a waiter through the queue. It returns nil and no error when the
-// waiter's owner has got the lock by another call and is to re-enter.
+// await takes a waiter from its arrival to the end of its wait. It returns nil and no error when another
+// call of the waiter's owner has got the lock: then the caller re-enters.
 func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownership, error) {
 	s.c.counters.waiting.Add(1)
 	limit, stop := w.limit()
 	a := &acquisition{s: s, w: w, ctx: ctx, limit: limit, why: s.c.inquire(&w.request, s.keys.Lock)}
-	defer func() { // one, or the compiler keeps a list of them
+	defer func() { // one defer: of several the compiler would keep a list
 		a.why.stop()
 		stop()
 		s.c.counters.waiting.Add(-1)
@@ -47,7 +48,7 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 		if o, over, err := a.settled(); over {
 			return o, err
 		}
-		if s.c.isClosing() { // of which it is told by a notification: one channel less to wait for
+		if s.c.isClosing() { // Close notifies each waiter: one channel less to wait for
 			return a.giveUp(ErrClosed)
 		}
 		if a.askQueue() {
@@ -56,8 +57,8 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 	}
 }
 
-// askQueue learns from the attempts of those who led meanwhile whether Redis answers,
-// and whether the waiter leads now.
+// askQueue learns two things: whether Redis has answered an attempt of a waiter that led meanwhile, and
+// whether this waiter leads now.
 func (a *acquisition) askQueue() (leads bool) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -65,7 +66,7 @@ func (a *acquisition) askQueue() (leads bool) {
 	return a.w.state == leading
 }
 
-// acquisition is the wait of one call at the head of its queue. It belongs to the
+// acquisition is the wait of one call, from its attempts to the grant or its end. It belongs to the
 // calling goroutine.
 type acquisition struct {
 	s     *lockState
@@ -75,20 +76,20 @@ type acquisition struct {
 	why   *inquiry
 
 	lastAnswer     lua.Granted // Redis' last answer
-	answered       bool        // whether there was one
+	answered       bool        // whether Redis has answered, or this Client knew that the lock was busy
 	toldWaiting    bool        // the Waiting event was sent
 	busyAtDeadline bool        // ctx's deadline ended the wait, and the lock was busy then
 
-	failures    int       // attempts in a row that Redis did not answer or could not serve
-	failingFrom time.Time // the first of them
+	failures    int       // failed attempts in a row: no answer, or Redis could not serve them
+	failingFrom time.Time // when the outage began that this call has borne
 	failure     error     // the last of them
 
 	pollEvery time.Duration // until the next attempt without a wake-up
-	paidUntil time.Time     // when the attempts that messages called for are paid for
+	paidUntil time.Time     // when the attempts that wake-ups called for are paid for (pause.go)
 }
 
-// lead tries until the lock is granted or the wait is over. Between attempts it
-// waits for the first of: a wake-up, the end of the holder's lease, the poll.
+// lead tries until the lock is granted or the wait is over. Between two attempts it waits for the first
+// of: a wake-up, the end of the holder's lease, the poll.
 func (a *acquisition) lead() (*ownership, error) {
 	s, w := a.s, a.w
 	for {
@@ -108,7 +109,7 @@ func (a *acquisition) lead() (*ownership, error) {
 			return o, err
 		case got.err != nil:
 			if err := a.failed(got.err); err != nil {
-				if !w.single() { // which gives up sooner than a wait
+				if !w.single() { // a single attempt gives up sooner than a wait
 					s.endWaits(w, a.failingFrom, a.answered, err)
 				}
 				return a.giveUp(err)
@@ -125,8 +126,8 @@ func (a *acquisition) lead() (*ownership, error) {
 	}
 }
 
-// settled reports whether the waiter's fate was decided by somebody else: by a
-// hand-off, or by another call of the same owner.
+// settled reports whether another goroutine has ended this wait: by a hand-off, by a grant to another
+// call of the same owner, or with an error (the state refused).
 func (a *acquisition) settled() (o *ownership, over bool, err error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -140,7 +141,7 @@ func (a *acquisition) settled() (o *ownership, over bool, err error) {
 	}
 }
 
-// busy notes that the lock is somebody else's.
+// busy notes that another owner has the lock.
 func (a *acquisition) busy(answer lua.Granted) {
 	a.lastAnswer, a.answered, a.failures, a.failure = answer, true, 0, nil
 	if a.w.single() {
@@ -153,11 +154,12 @@ func (a *acquisition) busy(answer lua.Granted) {
 	a.s.mu.Unlock()
 }
 
-// failed notes an attempt without an answer, and returns an error if that is the
-// end of the wait. While Redis has answered nothing at all the call fails after four
-// attempts, but not at once: go-redis refuses to dial for up to a second after Redis is back,
-// and four attempts are over in a tenth of that. A waiter that knows the lock to be busy bears
-// an outage of one lease, by when whoever held the lock has lost it.
+// failed notes an attempt that failed, and returns an error if that ends the wait. There are two limits:
+//
+//   - Redis has answered nothing at all: four attempts, and more than 2 s. Four attempts alone may be
+//     over in a tenth of a second, and go-redis refuses to dial for up to a second after Redis is back.
+//   - The waiter knows that the lock was busy: more than one lease, and more than 2 s. After one lease
+//     without Redis the holder has lost the lock.
 func (a *acquisition) failed(err error) error {
 	a.failure = err
 	if a.failures++; a.failures == 1 {
@@ -170,7 +172,7 @@ func (a *acquisition) failed(err error) error {
 	}
 	failing, atLeast := time.Since(a.failingFrom), retryWithin
 	if errors.Is(err, errTooLate) {
-		atLeast = 0 // Redis is there, and no better for being asked again
+		atLeast = 0 // Redis has answered: to ask it for longer does not help
 	}
 	switch many := a.failures > maxRetries; {
 	case a.w.quick > 0:
@@ -185,8 +187,8 @@ func (a *acquisition) failed(err error) error {
 	return nil
 }
 
-// interrupted ends a wait during an attempt. The attempt goes on by itself and
-// gives back what it is granted.
+// interrupted ends a wait whose attempt is still under way. The attempt goes on in the background, and
+// gives back what Redis grants.
 func (a *acquisition) interrupted() (*ownership, error) {
 	switch {
 	case a.ctx.Err() != nil:
@@ -202,11 +204,12 @@ func (a *acquisition) interrupted() (*ownership, error) {
 	}
 }
 
+// tellWaiting tells the event Waiting, once for each call.
 func (a *acquisition) tellWaiting() {
 	if !a.toldWaiting {
 		a.toldWaiting = true
 		if a.s.c.events.Waiting == nil && a.s.c.logger == nil {
-			return // most calls: the holder's name is looked up for nobody
+			return // nobody listens: do not look up the holder's name
 		}
 		holder := a.lastAnswer.Holder
 		a.s.c.waiting(Event{Ctx: a.w.ctx, Name: a.s.name, Owner: a.w.owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})

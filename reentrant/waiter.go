@@ -11,7 +11,7 @@ import (
 // waiter is one call in the wait queue.
 type waiter struct {
 	request
-	answers int // lockState.answers at the beginning
+	answers int // outage.answers at the beginning
 
 	notified chan struct{} // capacity 1: the call is to look at its state
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads

@@ -5,22 +5,24 @@ import (
 	"github.com/redlatch/redlatch/pubsub"
 )
 
-// wakeups is the subscription of one queue: to the client's own channel, on which a
-// release wakes it and, while Redisson is about, to what is needed to hear Redisson.
+// wakeups are the subscriptions of one lock state. It subscribes to the Client's own channel, on which a
+// release wakes this Client. Where listenForRedisson says so, it also subscribes to the two channels by
+// which a Client hears Redisson.
 type wakeups struct {
 	own *pubsub.Subscription
 
-	// The lock's common channel, on which Redisson's releases are heard, and that of the
-	// listeners, by which a release tells Go clients from Redisson's; nil unless they are needed (listenForRedisson).
+	// common is the lock's common channel, on which Redisson publishes its releases. listeners is the
+	// channel by which a release tells Go clients from Redisson's. Both are nil unless needed
+	// (listenForRedisson).
 	listeners, common *pubsub.Subscription
 
-	// Capacity 1 each: the head shall try again.
-	wake  chan cause    // it is its turn, or messages may have been missed
-	freed chan struct{} // Redisson freed the lock: everybody's turn
+	// Capacity 1 each. A signal makes the first waiter try again.
+	wake  chan cause    // it is this Client's turn, or messages may have been missed
+	freed chan struct{} // Redisson freed the lock: every Client may try
 }
 
-// signal tells the head to try again. It never blocks; signals that nobody has
-// taken yet are one.
+// signal makes the first waiter try again. It never blocks: signals that the waiter has not taken yet are
+// one signal.
 func (w *wakeups) signal(why cause) {
 	select {
 	case w.wake <- why:
@@ -36,7 +38,7 @@ func (w *wakeups) signalFreed() {
 	}
 }
 
-// drain drops the signals that nobody has taken yet.
+// drain drops the signals that the first waiter has not taken yet.
 func (w *wakeups) drain() {
 	select {
 	case <-w.wake:
@@ -48,16 +50,16 @@ func (w *wakeups) drain() {
 	}
 }
 
-// listen subscribes unless that is done already. The caller has lockState.mu.
+// listen subscribes to the Client's own channel, once. The caller has lockState.mu.
 func (s *lockState) listen() {
 	if s.wakeups != nil {
 		return
 	}
 	w := &wakeups{wake: make(chan cause, 1), freed: make(chan struct{}, 1)}
 	s.wakeups = w
-	s.afterRedisson.Store(false) // what was heard before is old
-	// A message on the own channel is meant for us whatever it says. Messages are
-	// hints: the head tries, and the scripts decide.
+	s.afterRedisson.Store(false) // what this Client heard before is out of date
+	// A message on the own channel is for this Client, whatever it says. Messages are hints: the first
+	// waiter tries, and the scripts decide.
 	w.own = s.c.hub.Listen(s.keys.Own(), func(ev pubsub.Event) {
 		if ev.Kind == pubsub.Message {
 			w.signal(byMessage)
@@ -67,12 +69,16 @@ func (s *lockState) listen() {
 	})
 }
 
-// listenForRedisson subscribes to Redisson's releases too, or ends that, by the answer that somebody
-// else has the lock. Not every process that waits is to hear every release, ours
-// included: that would cost more than all the rest. One is enough, since it takes the lock and
-// then wakes the next. It is whoever comes first, for a forced unlock; and while Redisson has the lock or is
-// to have it, whoever has seen that: the lock was free before, and the client that was woken
-// found it taken. The caller has lockState.mu.
+// listenForRedisson subscribes to Redisson's releases, or ends that. busy is the answer that another
+// owner has the lock, and decides which. If every process that waits heard every release, ours included,
+// that would cost more than all the rest. One is enough: it takes the lock and then wakes the next one.
+// The Clients that listen are:
+//
+//   - The first Client in the registry of waiters, for a forced unlock.
+//   - While Redisson has the lock or is to have it, every Client that has seen that. There is one: the
+//     lock was free before, and the Client that was woken found it taken.
+//
+// The caller has lockState.mu.
 func (s *lockState) listenForRedisson(busy lua.Granted) {
 	w := s.wakeups
 	theirs := busy.Yielded || busy.Holder != "" && !ofRedlatch(busy.Holder)
@@ -84,13 +90,13 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 		w.stopListeningForRedisson()
 		return
 	}
-	// Before the common one, and given up after it: a client that listens on the
-	// common channel alone would pass for one of Redisson.
+	// Subscribe to listeners before common, and unsubscribe after it. A client that listens on the common
+	// channel alone counts as one of Redisson.
 	w.listeners = s.c.hub.Listen(s.keys.Listeners(), func(pubsub.Event) {})
 	w.common = s.c.hub.Listen(s.keys.Channel(), func(ev pubsub.Event) {
 		switch {
 		case ev.Kind == pubsub.Subscribed && !theirs:
-			// Redisson had nothing to publish before.
+			// Redisson did not have the lock, so no release of its was missed.
 		case ev.Kind != pubsub.Message:
 			w.signal(bySubscription)
 		case ev.Payload == wokenAlready:
@@ -102,16 +108,16 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 	})
 }
 
-// wokenAlready is what a Go release publishes on the common channel: one waiter
-// was woken on its own channel. Redisson reads it as the number 0, a release.
+// wokenAlready is what a release by Redlatch publishes on the common channel. It says that the release
+// has woken one waiter on that waiter's own channel. Redisson reads it as the number 0, a release.
 const wokenAlready = "-0"
 
-// listening reports whether messages to this client would arrive.
+// listening reports whether wake-ups to this Client would arrive.
 func (s *lockState) listening() bool {
 	return s.wakeups != nil && s.wakeups.own.Confirmed()
 }
 
-// stopListening ends the subscription. The caller has lockState.mu.
+// stopListening ends the subscriptions. The caller has lockState.mu.
 func (s *lockState) stopListening() {
 	w := s.wakeups
 	if w == nil {

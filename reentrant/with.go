@@ -7,7 +7,7 @@ import (
 	"github.com/redlatch/redlatch/internal/multi"
 )
 
-// Doer runs a function under a lock: a [Lock], what [Lock.With] returns, or a MultiLock of package
+// Doer runs a function under a lock: a [Lock], the result of [Lock.With], or a MultiLock of package
 // multilock.
 type Doer interface {
 	// Do takes the lock, calls fn with a ctx that ends when the lock is lost, and releases the lock. The
@@ -18,12 +18,12 @@ type Doer interface {
 var _ Doer = (*Lock)(nil)
 
 // With returns the lock with other defaults for its acquisitions: a limit on the wait ([WithWait]), a
-// fixed lease ([WithFixedLease]). What a method is told explicitly goes first: the wait of
-// TryLock, its lease if that is not 0, the lease of LockLease, the options of Acquire.
+// fixed lease ([WithFixedLease]). What a method is told explicitly goes first: the wait of TryLock, its
+// lease if that is not 0, the lease of LockLease, the options of Acquire.
 //
-// It is the same lock: an owner may Lock the one and Unlock the other. The defaults of a lock that
-// becomes a member of a MultiLock do not count there. With on top of With adds to it; the last
-// word counts. After an option that is not allowed every method returns its error.
+// It is the same lock: an owner may Lock the one and Unlock the other. If the lock becomes a member of a
+// MultiLock, its defaults do not count there. With on top of With adds to it, and the last word counts.
+// After an option that is not allowed every method returns the option's error.
 //
 //	err := lock.With(reentrant.WithWait(2*time.Second)).Do(ctx, fn)
 func (l *Lock) With(opts ...AcquireOption) *Lock {
@@ -36,7 +36,7 @@ func (l *Lock) With(opts ...AcquireOption) *Lock {
 	return &other
 }
 
-// request is what a call wants unless it says otherwise.
+// request is what a call wants unless the call says otherwise.
 func (l *Lock) request() request { return request{terms: l.with} }
 
 // leaseOf is the lease of a call, and whether it is a fixed one.
