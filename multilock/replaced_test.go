@@ -15,55 +15,55 @@ import (
 // too, which would have a majority with x and z.
 func TestReplacedServerIsNotCountedByTheNextCaller(t *testing.T) {
 	const long = 30 * time.Second
-	for x := range 3 {
-		for z := range 3 {
-			if x == z {
-				continue
-			}
-			inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
-				a := v.processWith(nil, reentrant.WithLease(long))
-				must(t, a[z].Close(v.ctx)) // and so A never gets z
-				lp := v.processWith(nil, reentrant.WithLease(long)).quorum(t, name)
-				must(t, lp.Lock(v.ctx))
-				must(t, lp.Unlock(v.ctx))
-				hold, err := a.quorum(t, name).Acquire(v.ctx)
-				must(t, err)
-
-				ctx, cancel := context.WithCancel(v.ctx)
-				granted := make(chan *multilock.Hold, 2)
-				var callers []*pending
-				for _, owner := range []string{"first", "second"} {
-					callers = append(callers, begin(func() error {
-						h, err := lp.Acquire(as(ctx, owner))
-						if err == nil {
-							granted <- h
-						}
-						return err
-					}))
-				}
-				v.pass(500 * time.Millisecond) // they wait
-				v.s[x].replace()
-				v.s[x].FlushAll()
-				select {
-				case h := <-granted:
-					if !over(hold.Lost()) && time.Now().Before(hold.ValidUntil()) {
-						t.Errorf("x=%d z=%d: A trusts for %v more, and %v was granted", x, z, time.Until(hold.ValidUntil()), h)
-					}
-					_ = h.Release(v.ctx)
-				case <-hold.Lost():
-				case <-time.After(long):
-				}
-				cancel()
-				for _, caller := range callers {
-					<-caller.done
-				}
-				close(granted)
-				for h := range granted {
-					_ = h.Release(v.ctx)
-				}
-				_ = hold.Release(v.ctx)
-			})
+	// Which caller is first is up to the scheduler: one play in ten shows nothing of the mistake.
+	for play := range 5 * 3 * 3 {
+		x, z := play%3, play/3%3
+		if x == z {
+			continue
 		}
+		inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
+			a := v.processWith(nil, reentrant.WithLease(long))
+			must(t, a[z].Close(v.ctx)) // and so A never gets z
+			lp := v.processWith(nil, reentrant.WithLease(long)).quorum(t, name)
+			must(t, lp.Lock(v.ctx))
+			must(t, lp.Unlock(v.ctx))
+			hold, err := a.quorum(t, name).Acquire(v.ctx)
+			must(t, err)
+
+			ctx, cancel := context.WithCancel(v.ctx)
+			granted := make(chan *multilock.Hold, 2)
+			var callers []*pending
+			for _, owner := range []string{"first", "second"} {
+				callers = append(callers, begin(func() error {
+					h, err := lp.Acquire(as(ctx, owner))
+					if err == nil {
+						granted <- h
+					}
+					return err
+				}))
+			}
+			v.pass(500 * time.Millisecond) // they wait
+			v.s[x].replace()
+			v.s[x].FlushAll()
+			select {
+			case h := <-granted:
+				if !over(hold.Lost()) && time.Now().Before(hold.ValidUntil()) {
+					t.Errorf("x=%d z=%d: A trusts for %v more, and %v was granted", x, z, time.Until(hold.ValidUntil()), h)
+				}
+				_ = h.Release(v.ctx)
+			case <-hold.Lost():
+			case <-time.After(long):
+			}
+			cancel()
+			for _, caller := range callers {
+				<-caller.done
+			}
+			close(granted)
+			for h := range granted {
+				_ = h.Release(v.ctx)
+			}
+			_ = hold.Release(v.ctx)
+		})
 	}
 }
 
