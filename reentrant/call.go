@@ -135,3 +135,13 @@ func backoff(try int) time.Duration {
 	d := min(minPause<<min(try, 10), maxPause)
 	return d/2 + rand.N(d/2+1)
 }
+
+// take fills a place in a channel that counts, and reports false if ctx ends first.
+func take(ctx context.Context, places chan<- struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

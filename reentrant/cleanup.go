@@ -82,16 +82,6 @@ func (s *lockState) leaveRegistry() {
 	})
 }
 
-// take fills a place in a channel that counts, and reports false if ctx ends first.
-func take(ctx context.Context, places chan<- struct{}) bool {
-	select {
-	case places <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // resumeListening listens again at once if the hub still has the subscription of an earlier wait: then
 // the first attempt can register already. The caller has lockState.mu.
 func (s *lockState) resumeListening() {

@@ -22,7 +22,7 @@ func TestBehindCountOfAnOwnerThatComesBack(t *testing.T) {
 	cut := r.proxy.Add(faultproxy.Rule{Match: scriptIs("count"), Action: faultproxy.SwallowRequest})
 	short, cancel := context.WithTimeout(a, 20*time.Millisecond)
 	defer cancel()
-	wants(t, l.Unlock(short), reentrant.ErrUnconfirmed) // its command has the wire for 300 ms at least
+	wants(t, l.Unlock(short), reentrant.ErrUnconfirmed) // its command has the turn for 300 ms at least
 	okay(t, l.Unlock(a))
 	between := b.hold(t, time.Second)
 	again := callFor(t, c, l, "a")
