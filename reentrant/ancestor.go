@@ -54,7 +54,7 @@ func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 		if id, found := l.ownedBy(hold, false); hidden && found && id.ownership != nil {
 			return AncestorHidden
 		}
-		if hold.sameKey(l) && hold.h.owner == holder {
+		if hold.sameKey(l) && hold.h.Owner() == holder {
 			return AncestorOtherClient
 		}
 	}

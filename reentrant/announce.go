@@ -40,7 +40,7 @@ func (o *ownership) inform(f func()) {
 	}
 	o.s.mu.Lock()
 	now := o.announced
-	if !now && !o.refused {
+	if !now && !o.Refused() {
 		o.pendingEvents = append(o.pendingEvents, f)
 	}
 	o.s.mu.Unlock()
@@ -53,7 +53,7 @@ func (o *ownership) inform(f func()) {
 func (o *ownership) tellLost(err *LostError) {
 	c := o.s.c
 	c.counters.losses.Add(1)
-	e := Event{Ctx: o.lease.by, Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err}
+	e := Event{Ctx: leaseOf(o.Lease()).by, Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err}
 	if c.mute {
 		c.observer.lost(e) // a loss is logged all the same, and no event comes before it
 		return
@@ -68,7 +68,7 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 	if c.mute {
 		return // before two allocations that each release would pay for the event
 	}
-	e := Event{Ctx: o.lease.by, Name: o.s.name, Owner: o.owner, Held: held, Err: err}
+	e := Event{Ctx: leaseOf(o.Lease()).by, Name: o.s.name, Owner: o.Owner(), Held: held, Err: err}
 	o.inform(func() {
 		if err != nil {
 			c.observer.unconfirmed(e)
@@ -81,9 +81,9 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 // tellClosed tells that Close has ended an ownership.
 func (o *ownership) tellClosed() {
 	o.s.mu.Lock()
-	free := max(0, time.Until(o.lease.expiry()))
+	free := max(0, time.Until(o.Lease().Expiry(time.Now())))
 	o.s.mu.Unlock()
-	o.tellOver(time.Since(o.since), &UnconfirmedError{Name: o.s.name, Owner: o.owner, FreeAfter: free, Err: ErrClosed})
+	o.tellOver(time.Since(o.Since()), &UnconfirmedError{Name: o.s.name, Owner: o.Owner(), FreeAfter: free, Err: ErrClosed})
 }
 
 // mustReturn calls f on a goroutine that all locks depend on: the watchdog's, or the subscription's. f

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 // registryTTL is how long Redis keeps a Client in the registry of waiters. Each poll renews it. It is as
@@ -36,7 +36,7 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 		// Without the turn: a slow event function must not hold up the lock's commands.
 		o := got.hold
 		o.announce(func() {
-			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.owner, Token: o.token, Waited: time.Since(w.began)})
+			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.Owner(), Token: o.Token(), Waited: time.Since(w.Began)})
 		})
 	}
 	return got
@@ -56,8 +56,8 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 	}
 	order := t.order()
 	command := lua.Acquire{
-		Owner: w.owner, Lease: w.lease, Order: order,
-		Client: s.c.id, Since: since, Fencing: w.fencing, AfterRedisson: s.afterRedisson.Load(),
+		Owner: w.Owner, Lease: w.Lease, Order: order,
+		Client: s.c.id, Since: since, Fencing: w.Fencing, AfterRedisson: s.afterRedisson.Load(),
 	}
 	if heard {
 		command.Register = registryTTL
@@ -88,15 +88,14 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if w.state != leading {
+	if !s.state.BeginAttempt(&w.Waiter, time.Now()) {
 		return false, 0, false
 	}
 	s.resumeListening()
 	if s.wakeups != nil {
 		s.wakeups.drain() // this attempt comes after these wake-ups
 	}
-	s.outage.begin(time.Now())
-	return s.listening(), s.since, true
+	return s.listening(), s.state.Arrival(), true
 }
 
 // settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that Redis
@@ -104,62 +103,37 @@ func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool
 func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, heard bool, sent time.Time, acks *replicaAcks) (got attempt, unwanted *ownership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.outage.end()
-	s.busy = err == nil && answer.Verdict == lua.Busy && s.waiters.first != nil
-	if err != nil {
-		s.attemptFailed(w, heard, err)
+	switch {
+	case err != nil:
+		s.state.AttemptFailed(&w.Waiter, lua.Unknown(err), heard, time.Now())
 		return attempt{err: err}, nil
-	}
-	s.outage.answers++
-	if answer.Verdict == lua.Busy {
-		if heard {
-			s.since = answer.Since
-		}
-		s.leaveRegistry()
+	case answer.Verdict == lua.Busy:
+		s.state.FoundBusy(heard, answer.Since)
 		return attempt{answer: answer, heard: heard}, nil
 	}
-	s.since = 0
-	s.budget.reset(time.Now())
-	o := s.hold(&w.request, answer, sent)
-	if refusal := s.refusal(o, w, acks); refusal != nil {
-		o.refused = true
-		o.beginRelease(refusal)
-		return attempt{err: refusal}, o
+	g := lockstate.Grant{Token: answer.Token, Sent: sent, Late: s.c.renewalsMayBeLate(), Missing: acks.missing(s.name)}
+	of, refusal := s.state.Granted(&w.Waiter, g, time.Now())
+	o := ownershipOf(of)
+	if refusal != lockstate.Accepted {
+		return attempt{err: refusalError(refusal, g.Missing)}, o
 	}
-	s.grant(w, o)
+	s.c.counters.acquired.Add(1)
 	return attempt{hold: o}, nil
 }
 
-// refusal says why this Client gives back a lock that Redis has just granted: the call has left, the
-// Client closes, replicas are missing, or the lease is over already. The caller has lockState.mu.
-func (s *lockState) refusal(o *ownership, w *waiter, acks *replicaAcks) error {
-	switch {
-	case w.state == left:
+// refusalError says why this Client gives back a lock that Redis has just granted.
+func refusalError(why lockstate.Refusal, missing error) error {
+	switch why {
+	case lockstate.CallLeft:
 		return errInterrupted
-	case s.c.isClosing():
+	case lockstate.Closing:
 		return ErrClosed
-	case acks.missing() > 0:
-		return &ReplicasError{Name: s.name, Want: s.c.cfg.replicas, Got: acks.acks}
-	case watchdog.Passed(o.lease.validUntil()):
+	case lockstate.FewReplicas:
+		return missing
+	case lockstate.TooLate:
 		return errTooLate
 	}
 	return nil
-}
-
-// attemptFailed notes what an attempt that ended with err may have left in Redis. If its outcome is
-// unknown, the owner's field may be there, and the Client may be in the registry of waiters. The caller
-// has lockState.mu.
-func (s *lockState) attemptFailed(w *waiter, heard bool, err error) {
-	if lua.Unknown(err) {
-		w.unknownOutcome = true
-		if w.state == left {
-			s.cleanUp(w.owner, time.Now().Add(w.lease))
-		}
-		if heard && s.since == 0 {
-			s.since = lua.MaybeRegistered // otherwise leaveRegistry would not take this Client out
-		}
-	}
-	s.leaveRegistry()
 }
 
 // attemptAborted settles an attempt whose goroutine ended during the command, in a hook of go-redis.
@@ -167,9 +141,7 @@ func (s *lockState) attemptAborted(t turn, w *waiter, order lua.Order, heard boo
 	t.settle(order, errAborted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.outage.end()
-	s.busy = false
-	s.attemptFailed(w, heard, errAborted)
+	s.state.AttemptFailed(&w.Waiter, lua.Unknown(errAborted), heard, time.Now())
 }
 
 // explain gives an error of Redis the form in which callers see it.
@@ -178,115 +150,4 @@ func (s *lockState) explain(ctx context.Context, err error) error {
 		return s.c.foreign(ctx, s.name, s.keys.Lock, err)
 	}
 	return err
-}
-
-// giveUp ends the wait of a call: because of err, or at the limit of the wait if err is nil. The lock may
-// have been granted at this very moment. A call that reached its limit keeps that lock, unless the Client
-// closes; any other call gives it back.
-func (a *acquisition) giveUp(err error) (*ownership, error) {
-	s, w := a.s, a.w
-	s.mu.Lock()
-	switch w.state {
-	case granted:
-		o := w.hold
-		a.busyAtDeadline = false
-		if err == nil || a.ctx.Err() == nil && !s.c.isClosing() {
-			s.mu.Unlock()
-			return o, nil
-		}
-		if w.handedBy != nil {
-			s.mu.Unlock()
-			s.c.granted(w)
-			s.mu.Lock()
-		}
-		closed := s.giveBack(context.WithoutCancel(a.ctx), o, w.holdKind, err)
-		s.mu.Unlock()
-		if closed {
-			o.tellClosed()
-		}
-	case rejoined:
-		a.busyAtDeadline = false // another call of this owner has the lock
-		s.mu.Unlock()
-	case refused:
-		a.busyAtDeadline = false
-		if err == nil {
-			err = w.refusal // refused at this very moment: Redis was silent
-		}
-		s.mu.Unlock()
-	default:
-		s.leaveQueue(w)
-		s.mu.Unlock()
-	}
-	return nil, a.notAcquired(err)
-}
-
-// leaveQueue takes a waiter out of the wait queue. Its call ends without the lock. The caller has
-// lockState.mu.
-func (s *lockState) leaveQueue(w *waiter) {
-	s.remove(w, left)
-	if w.gone != nil {
-		close(w.gone)
-	}
-	if w.unknownOutcome {
-		s.cleanUp(w.owner, time.Now().Add(w.lease))
-	}
-	s.promote()
-	s.leaveRegistry()
-}
-
-// leaveAborted takes out a waiter whose call does not return: a hook of go-redis or an event function has
-// panicked or ended the goroutine. Otherwise the waiters behind it would wait for ever, or it would keep
-// a lock that no call releases.
-func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
-	s.mu.Lock()
-	switch w.state {
-	case granted:
-		if w.handedBy != nil && !w.handOffTold {
-			defer s.c.granted(w)
-		}
-		closed := s.giveBack(context.WithoutCancel(ctx), w.hold, w.holdKind, errAborted)
-		s.mu.Unlock()
-		if closed {
-			w.hold.tellClosed()
-		}
-		return
-	case queued, leading:
-		s.leaveQueue(w)
-	}
-	s.mu.Unlock()
-}
-
-// giveBack takes back, in the background, the hold of a call that left at the moment of its grant.
-// Another call of the same owner may have entered since; its hold stays. giveBack reports true if the
-// Client is closed and giveBack has ended the ownership: then the caller tells that, without
-// lockState.mu, which it has now.
-func (s *lockState) giveBack(ctx context.Context, o *ownership, kind holdKind, err error) (closed bool) {
-	if o.state != live {
-		s.forgetLoss(o, kind) // its call will not unlock it
-		return false
-	}
-	o.pop(kind, err)
-	last := o.state == releasing
-	if last {
-		o.lease.by = ctx
-	}
-	begun := s.goBackground(func() {
-		if last {
-			s.release(ctx, o)
-		} else {
-			s.sendCount(ctx, o)
-		}
-	})
-	if !begun && last {
-		o.end(ErrClosed)
-	}
-	return !begun && last
-}
-
-// notAcquired is the error of a call whose wait ended with err, or at its limit if err is nil.
-func (a *acquisition) notAcquired(err error) error {
-	return &NotAcquiredError{
-		Name: a.s.name, Holder: a.lastAnswer.Holder, TTL: a.lastAnswer.TTL,
-		Waited: time.Since(a.w.began), Busy: err == nil || a.busyAtDeadline, Err: err, client: a.s.c.id,
-	}
 }

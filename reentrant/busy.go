@@ -13,7 +13,11 @@ import (
 // says that the caller has stopped asking, and nothing of the lock.
 
 // saysBusy reports whether, by the last answer, another owner has the lock or is ahead.
-func (a *acquisition) saysBusy() bool { return a.answered && a.failure == nil && !a.s.silent() }
+func (a *acquisition) saysBusy() bool {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.s.state.SaysBusy(&a.w.Waiter, time.Now())
+}
 
 // ctxEnded ends the wait of a call whose ctx has ended.
 func (a *acquisition) ctxEnded() (*ownership, error) {

@@ -8,12 +8,11 @@ import (
 )
 
 const (
-	// A command that was not answered, or that Redis could not serve just then, is repeated so. These are
-	// go-redis' defaults. go-redis itself must not repeat it: each repetition needs a number of its own.
-	maxRetries  = 3
-	minPause    = 8 * time.Millisecond
-	maxPause    = 512 * time.Millisecond
-	retryWithin = 2 * time.Second // no retry begins later, counted from the first try
+	// The pauses before a command is repeated that was not answered, or that Redis could not serve just
+	// then. How often that is done says lockstate.MaxRetries. These are go-redis' defaults. go-redis itself
+	// must not repeat it: each repetition needs a number of its own.
+	minPause = 8 * time.Millisecond
+	maxPause = 512 * time.Millisecond
 )
 
 // errInterrupted: the caller has stopped waiting for a command.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -20,16 +21,12 @@ const (
 
 // cleanUp frees, in the background, the field that Redis may have for an owner that holds nothing any
 // more. It goes on until Redis has confirmed or the key has expired. If the owner has taken the lock
-// again meanwhile, there is nothing to clean up: the owner's commands carry an epoch. The caller has
-// lockState.mu.
-func (s *lockState) cleanUp(owner string, expires time.Time) { s.cleanUpTo(owner, nil, expires) }
-
-// cleanUpTo is cleanUp for an owner that leaves the lock by a parting, unless to is nil.
-func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
+// again meanwhile, there is nothing to clean up: the owner's commands carry an epoch. With a parting it
+// leaves the lock to nobody. The caller has lockState.mu.
+func (s *lockState) cleanUp(owner string, to *lockstate.Parting, expires time.Time) {
 	s.inTurn(expires, func(ctx context.Context, t turn) (done bool) {
 		s.mu.Lock()
-		o := s.holder
-		again := o != nil && (o.owner == owner || o.lease.field.standsFor(owner))
+		again := s.state.StandsFor(owner)
 		s.mu.Unlock()
 		if again {
 			return true
@@ -46,6 +43,16 @@ func (s *lockState) cleanUpTo(owner string, to *parting, expires time.Time) {
 	})
 }
 
+// freeAt has the state free a fixed lease at that time. The caller has lockState.mu.
+func (s *lockState) freeAt(l *lockstate.Lease, at, until time.Time) {
+	s.c.cleanups.add(&cleanup{s: s, at: at, until: until, spare: true, try: func(context.Context) (done bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.state.FixedLeaseOver(l, time.Now())
+		return true
+	}})
+}
+
 // repairCount tells Redis the hold count, in the background, after a command for it was not answered. The
 // caller has lockState.mu or is a user of the lock state.
 func (s *lockState) repairCount(o *ownership) {
@@ -53,7 +60,7 @@ func (s *lockState) repairCount(o *ownership) {
 		if err := s.syncFieldNow(ctx, t, o); err != nil {
 			return errors.Is(err, errSuperseded)
 		}
-		_, _, err := t.setCount(ctx, s.c.single, o.owner, maxRetries, o.countNow)
+		_, _, err := t.setCount(ctx, s.c.single, o.Owner(), lockstate.MaxRetries, o.countNow)
 		return err == nil || lua.ForeignKey(err)
 	})
 }
@@ -62,12 +69,9 @@ func (s *lockState) repairCount(o *ownership) {
 // here. If a wake-up was on its way to this Client, the script wakes the next one. The caller has
 // lockState.mu.
 func (s *lockState) leaveRegistry() {
-	if s.since == 0 || s.waiters.first != nil || s.holder != nil {
-		return
-	}
 	s.inTurn(time.Now().Add(registryTTL), func(ctx context.Context, _ turn) (done bool) {
 		s.mu.Lock()
-		needed := s.since != 0 && s.waiters.first == nil
+		needed := s.state.NeedsLeave()
 		s.mu.Unlock()
 		if !needed {
 			return true
@@ -76,7 +80,7 @@ func (s *lockState) leaveRegistry() {
 			return !lua.Retryable(err)
 		}
 		s.mu.Lock()
-		s.since = 0
+		s.state.Left()
 		s.mu.Unlock()
 		return true
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/internal/redisio"
 	"github.com/redlatch/redlatch/lua"
 	"github.com/redlatch/redlatch/pubsub"
@@ -27,6 +28,7 @@ type Client struct {
 	target
 	reach    reach
 	cfg      config
+	core     lockstate.Config // what of cfg the lock states go by
 	id       string
 	commands lua.Processor     // rdb, in pipelines while many goroutines use it
 	single   lua.Processor     // rdb, each command by itself
@@ -67,7 +69,6 @@ type Client struct {
 	mu     sync.Mutex
 	states map[string]*lockState // guarded by mu; a lock state lives while it has users
 	lost   losses                // guarded by mu
-	oldest []*lostHold           // guarded by mu; forgetOldest runs while it is not empty
 
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
@@ -103,6 +104,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{
 		observer: newObserver(&cfg),
 		cfg:      cfg,
+		core:     cfg.core(),
 		id:       id,
 		target:   target,
 		closing:  make(chan struct{}),

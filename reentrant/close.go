@@ -36,7 +36,7 @@ const closeGrace = time.Second
 func (c *Client) Close(ctx context.Context) error {
 	c.closeOnce.Do(func() {
 		close(c.closing)
-		c.eachState((*lockState).wakeAll)
+		c.eachState((*lockState).beginClose)
 	})
 	err := c.drain(ctx)
 	if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -57,12 +58,12 @@ func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer,
 
 // free frees the lock if the owner's field is in Redis. With a parting whose time is not over, it leaves
 // the lock to nobody until then.
-func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *parting) (v lua.Verdict, before bool, err error) {
+func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *lockstate.Parting) (v lua.Verdict, before bool, err error) {
 	s, epochSet := t.s, true
 	v, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
 		var set bool
-		if left := to.left(); left > 0 {
-			v, set, err = lua.Linger{Owner: owner, Nobody: to.nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
+		if left := to.Left(time.Now()); left > 0 {
+			v, set, err = lua.Linger{Owner: owner, Nobody: to.Nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 		} else {
 			v, set, err = lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
 		}

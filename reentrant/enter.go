@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/redlatch/redlatch/internal/lockstate"
 )
 
 // acquire takes the lock for whom ctx, or the calling goroutine, stands.
 func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
-	var err error
-	if r.identity, err = l.identify(ctx); err != nil {
+	id, err := l.identify(ctx)
+	if err != nil {
 		return nil, err
 	}
-	r.lease, r.fixed = l.c.leaseOf(r.terms)
-	r.ctx, r.fencing, r.began, r.quick = ctx, l.fencing, time.Now(), l.c.quickLimit(r)
+	r.actAs(id)
+	l.complement(ctx, r)
 	if ctx.Err() != nil {
 		return nil, l.refused(r, &NotAcquiredError{Name: l.name, Err: whyEnded(ctx)})
 	}
@@ -32,7 +34,15 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 	return o, nil
 }
 
-// enter joins the queue with r, whose identity is looked at anew as often as the hold that ctx comes from has
+// complement adds to a request what the Client and the lock fix for it.
+func (l *Lock) complement(ctx context.Context, r *request) {
+	r.Lease, r.Fixed = l.c.leaseOf(r.terms)
+	r.ctx, r.Fencing, r.Began = ctx, l.fencing, time.Now()
+	r.quick, r.Single = l.c.quickLimit(r), r.single()
+	r.Once = r.quick > 0
+}
+
+// enter joins the queue with r, whose owner is looked at anew as often as the hold that ctx comes from has
 // ended meanwhile, and counts no more, or another call of the owner has got the lock.
 func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 	s := l.c.useState(l)
@@ -45,9 +55,11 @@ func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 		if o != nil || err != nil {
 			return o, err
 		}
-		if r.identity, err = l.identify(ctx); err != nil {
+		id, err := l.identify(ctx)
+		if err != nil {
 			return nil, err
 		}
+		r.actAs(id)
 	}
 }
 
@@ -55,10 +67,7 @@ func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 // has lost it and still believes to hold it. It returns neither an ownership nor an error if the
 // caller has to call it again.
 func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
-	s.mu.Lock()
-	o, w, err := s.join(r)
-	at := arrival{leads: w != nil && w.state == leading, ahead: s.holder, busy: s.holder != nil || s.busy}
-	s.mu.Unlock()
+	o, w, at, err := s.join(r)
 	switch {
 	case w != nil:
 		return s.wait(ctx, w, at)
@@ -75,34 +84,44 @@ func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
 	case lost:
 		return nil, err
 	default:
-		return nil, &NotAcquiredError{Name: s.name, Waited: time.Since(r.began), Err: err}
+		return nil, &NotAcquiredError{Name: s.name, Waited: time.Since(r.Began), Err: err}
 	}
 }
 
-// join decides what becomes of a call: it re-enters an ownership, it waits as w, it ends with err, or, with none of
-// these, its identity is out of date. The caller has lockState.mu.
-func (s *lockState) join(r *request) (reenters *ownership, w *waiter, err error) {
-	holder := s.holder
-	if r.ownership != nil && (r.ownership != holder || r.ownership.state != live) {
-		return nil, nil, nil
+// join lets the state decide what becomes of a call: it enters an ownership again, it waits as w, it ends with err,
+// or, with none of these, its owner has to be found anew.
+func (s *lockState) join(r *request) (reenters *ownership, w *waiter, at arrival, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var of *lockstate.Ownership
+	if r.of != nil {
+		of = &r.of.Ownership
 	}
-	if holder != nil && holder.owner == r.owner && holder.state == live {
-		return holder, nil, nil
-	}
-	if lost := s.lossOwed(r.owner); lost != nil {
-		return nil, nil, lost
-	}
-	if s.c.isClosing() {
-		return nil, nil, &NotAcquiredError{Name: s.name, Err: ErrClosed}
-	}
-	if r.single() && (holder != nil || s.waiters.first != nil) {
-		busy := &NotAcquiredError{Name: s.name, Busy: true, client: s.c.id, Waited: time.Since(r.began)}
-		if holder != nil {
-			busy.Holder = holder.owner
+	switch entry := s.state.Enter(&r.Request, of, time.Now()); entry.Kind {
+	case lockstate.Reenter:
+		return ownershipOf(entry.Of), nil, at, nil
+	case lockstate.Owed:
+		return nil, nil, at, ownershipOf(entry.Loss.Last()).err
+	case lockstate.Refuse:
+		return nil, nil, at, &NotAcquiredError{Name: s.name, Err: ErrClosed}
+	case lockstate.Busy:
+		busy := &NotAcquiredError{Name: s.name, Busy: true, client: s.c.id, Waited: time.Since(r.Began)}
+		if entry.Of != nil {
+			busy.Holder = entry.Of.Owner()
 		}
-		return nil, nil, busy
+		return nil, nil, at, busy
+	case lockstate.Wait:
+		w = s.c.newWaiter(r)
+		s.state.Enqueue(&w.Waiter)
+		at.leads = w.State() == lockstate.Leading
+		if ahead := s.state.Ahead(r.Mode); ahead != nil {
+			at.ahead = ahead.Owner()
+		}
+		if !at.leads && s.state.Busy(r.Mode) {
+			w.KnewBusy()
+		}
 	}
-	return nil, s.enqueue(r), nil
+	return nil, w, at, nil
 }
 
 // wait takes a waiter through the wait queue, and out of it if its call does not return: a hook of go-redis or an
@@ -115,7 +134,7 @@ func (s *lockState) wait(ctx context.Context, w *waiter, at arrival) (*ownership
 		}
 	}()
 	o, err := s.await(ctx, w, at)
-	if o != nil && w.handedBy != nil && !w.handOffTold {
+	if o != nil && w.HandedBy() != nil && !w.handOffTold {
 		s.c.granted(w)
 	}
 	returned = true

@@ -164,10 +164,10 @@ func (o *observer) granted(w *waiter) {
 	if o.mute {
 		return // in a write-behind hand-off even this costs time that can be measured
 	}
-	from, to := w.handedBy, w.hold
-	e := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.owner, From: from.owner, Held: to.since.Sub(from.since)}
-	got := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.owner, Token: to.token, Waited: to.since.Sub(w.began)}
-	if from.refused {
+	from, to := ownershipOf(w.HandedBy()), ownershipOf(w.Ownership())
+	e := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.Owner(), From: from.Owner(), Held: to.Since().Sub(from.Since())}
+	got := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.Owner(), Token: to.Token(), Waited: to.Since().Sub(w.Began)}
+	if from.Refused() {
 		to.announce(func() { o.acquired(got) })
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 var (
@@ -55,7 +55,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	if err := checkLease(d); err != nil {
 		return err
 	}
-	if !h.kind.fixed {
+	if !h.kind.Fixed {
 		return named(h.h.s.name, ErrRenewed)
 	}
 	s := h.h.s
@@ -72,7 +72,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	s.mu.Unlock()
 	defer s.dropUser()
 
-	x := &extending{hold: h, request: request{lease: d, holdKind: holdKind{fixed: true}}}
+	x := &extending{hold: h, core: lockstate.Extension{Of: &h.h.Ownership, Lease: d}}
 	interrupted := s.call(ctx, nil, nil, func(ctx context.Context) {
 		t := s.takeTurn()
 		defer t.done()
@@ -98,10 +98,10 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 // over says why a hold has ended, and nil if it goes on. The caller has lockState.mu.
 func (h *Hold) over() error {
 	switch of := h.h; {
-	case of.state == ended && of.err != ErrReleased:
+	case of.State() == lockstate.Ended && of.err != ErrReleased:
 		return of.err
-	case h.released, of.state != live:
-		return &NotHeldError{Name: of.s.name, Owner: of.owner}
+	case h.released, !of.live():
+		return &NotHeldError{Name: of.s.name, Owner: of.Owner()}
 	}
 	return nil
 }
@@ -114,16 +114,14 @@ func (h *Hold) notExtended(err error) error {
 
 // notExtendedLocked is notExtended for a caller that has lockState.mu.
 func (h *Hold) notExtendedLocked(err error) error {
-	return &NotExtendedError{Name: h.h.s.name, Owner: h.h.owner, ValidUntil: h.h.lease.validUntil(), Err: err}
+	return &NotExtendedError{Name: h.h.s.name, Owner: h.h.Owner(), ValidUntil: h.h.Lease().ValidUntil(), Err: err}
 }
 
 // extending is one Extend on its way.
 type extending struct {
 	hold *Hold
-	request
-
-	sent time.Time // of the last try; zero: Redis was told nothing; written with the turn
-	gone bool      // the call has left; guarded by lockState.mu
+	core lockstate.Extension // written with the turn
+	gone bool                // the call has left; guarded by lockState.mu
 	err  error
 }
 
@@ -148,17 +146,14 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		return err
 	}
-	v, before, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) {
+	v, before, err := t.setCount(ctx, s.c.commands, o.Owner(), lockstate.MaxRetries, func() (int, time.Duration, bool) {
 		if x.gone || x.hold.over() != nil {
 			return 0, 0, false
 		}
-		o.lease.field.counted(o, o.lease.field.nested || o.count > 1)
-		o.lease.asked(x.lease, x.holdKind)
-		x.sent = time.Now()
-		return o.count, x.lease, true
+		return x.core.Send(time.Now()), x.core.Lease, true
 	})
-	if notOurs(v, err) && !x.sent.IsZero() {
-		s.lose(o.lease, Overridden)
+	if notOurs(v, err) && x.core.Told() {
+		s.lose(o.Lease(), lockstate.Overridden)
 		return errSuperseded
 	}
 	if err == nil && before && v != lua.Done {
@@ -176,16 +171,13 @@ func (x *extending) settle(err error) (lost *LostError) {
 	switch over := x.hold.over(); {
 	case over != nil:
 		x.err = over
-		if errors.Is(over, ErrLost) && !x.sent.IsZero() {
-			o.lease.cleanUp(o.lease.expiry()) // it may have been made longer for nobody
-		}
+		s.state.OverBefore(&x.core, time.Now())
 	case err != nil && !errors.Is(err, errSuperseded):
-		o.lease.extendedForNobody = o.lease.extendedForNobody || !x.sent.IsZero()
+		x.core.NotConfirmed()
 		x.err = x.hold.notExtendedLocked(err)
-	case x.sent.IsZero(): // the call has left
-	case !s.c.watchdog.Update(&o.lease.watch, o.schedule(watchdog.Validity(x.sent, x.lease))):
-		o.lease.extendedForNobody = true
-		lost = o.endLost(LeaseEnded)
+	case !x.core.Told(): // the call has left
+	case !s.state.Extended(&x.core, time.Now()):
+		lost = o.lossErr()
 		x.err = lost
 	}
 	return lost

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 const (
@@ -60,50 +60,39 @@ func (s *lockState) syncHolder() error {
 func (s *lockState) endSync() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.holder; o != nil && o.state == live && !o.synced() && !s.c.isClosing() {
+	if s.state.Following() {
 		return false
 	}
 	s.syncing = false
 	return true
 }
 
-// synced reports whether the field in Redis is the holder's own, with its hold count. The caller has
-// lockState.mu.
-func (o *ownership) synced() bool { return o.lease.field.syncedFor(o) }
-
 // syncFieldNow moves the field in Redis to the owner of o, or of the present holder if o is nil. It returns
 // errSuperseded if that is not live any more, also as Redis does not know the lease.
 func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) error {
+	var of *lockstate.Ownership
+	if o != nil {
+		of = &o.Ownership
+	}
 	for {
 		s.mu.Lock()
-		who := s.holder
-		if who == nil || who.state != live || o != nil && o != who {
-			s.mu.Unlock()
-			return errSuperseded
-		}
-		if who.synced() {
-			s.mu.Unlock()
-			return nil
-		}
-		l := who.lease
-		if !l.field.moving() && l.field.owner == who.owner {
-			s.mu.Unlock()
-			if err := s.syncCount(ctx, t, who); err != nil {
-				return err
-			}
-			continue
-		}
-		unknown := l.field.moving() // that move may have run, or may still: it comes first
-		if !unknown {
-			l.field.beginMove(who.owner, time.Now())
-			s.c.watchdog.Retarget(&l.watch, l.target())
-		}
-		from, to := l.field.owner, l.field.next
+		next := s.state.NextSync(of, time.Now())
 		s.mu.Unlock()
-		if err := s.moveField(ctx, t, l, from, to, unknown); err != nil {
+		var err error
+		switch next.Step {
+		case lockstate.Superseded:
+			return errSuperseded
+		case lockstate.Synced:
+			return nil
+		case lockstate.SendOne:
+			err = s.syncCount(ctx, t, ownershipOf(next.Owner))
+		case lockstate.SendMove:
+			err = s.moveField(ctx, t, &next.Move)
+		}
+		if err != nil {
 			return err
 		}
-		if o == nil && !unknown {
+		if o == nil && next.Step == lockstate.SendMove && !next.Move.Unknown {
 			return nil // there may be another holder by now, and so on
 		}
 	}
@@ -111,14 +100,15 @@ func (s *lockState) syncFieldNow(ctx context.Context, t turn, o *ownership) erro
 
 // syncCount sends the hold count of a holder whose field still has the count of an earlier ownership.
 func (s *lockState) syncCount(ctx context.Context, t turn, o *ownership) error {
-	v, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, func() (int, time.Duration, bool) { return 1, 0, true })
+	one := func() (int, time.Duration, bool) { return 1, 0, true }
+	v, _, err := t.setCount(ctx, s.c.commands, o.Owner(), lockstate.MaxRetries, one)
 	if notOurs(v, err) {
-		s.lose(o.lease, Overridden)
+		s.lose(o.Lease(), lockstate.Overridden)
 		return errSuperseded
 	}
 	if err == nil {
 		s.mu.Lock()
-		o.lease.field.counted(o, false)
+		o.CountIsOne()
 		s.mu.Unlock()
 	}
 	return err
@@ -133,7 +123,7 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 	}
 	defer s.dropUser()
 	s.mu.Lock()
-	behind := s.holder != nil && s.holder.state == live && !s.holder.synced()
+	behind := s.state.Unsynced()
 	s.mu.Unlock()
 	if behind {
 		t := s.takeTurn()
@@ -146,33 +136,15 @@ func (l *Lock) syncFieldFirst(ctx context.Context) error {
 }
 
 // moveField moves the field of a lease.
-func (s *lockState) moveField(ctx context.Context, t turn, l *lease, from, to string, unknown bool) error {
-	lease := s.c.cfg.lease
-	sent := l.field.moveSent
-	g, before, err := t.transfer(ctx, s.c.commands, &lua.Transfer{From: from, To: to, Lease: lease}, &sent)
+func (s *lockState) moveField(ctx context.Context, t turn, m *lockstate.Move) error {
+	sent := m.Sent
+	g, before, err := t.transfer(ctx, s.c.commands, &lua.Transfer{From: m.From, To: m.To, Lease: s.c.cfg.lease}, &sent)
 	if notOurs(g.Verdict, err) {
-		s.lose(l, Overridden)
+		s.lose(m.Lease, lockstate.Overridden)
 		return errSuperseded
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.asked(lease, holdKind{})
-	switch {
-	case err == nil:
-		l.field.moved()
-		s.budget.learn(g, time.Now())
-	case !before && !unknown:
-		l.field.notMoved()
-	default:
-		return err
-	}
-	s.c.watchdog.Retarget(&l.watch, l.target())
-	if err == nil {
-		// Counted from the first try that may have run: a second one finds the field
-		// moved and leaves the TTL as it is.
-		if o := s.holder; o != nil && o.lease == l && o.state == live && o.extension(lease) > 0 {
-			s.c.watchdog.Update(&l.watch, o.schedule(watchdog.Validity(l.field.moveSent, lease)))
-		}
-	}
+	s.state.Moved(m, err != nil, before, elsewhere(g), time.Now())
 	return err
 }

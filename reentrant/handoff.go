@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -54,18 +55,10 @@ func (s *lockState) handOffOrFree(ctx context.Context, t turn, o *ownership) (ne
 func (s *lockState) nextOwner(o *ownership) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.waiters.first
-	switch {
-	case w == nil, o.lease.parting != nil, s.c.cfg.handoff == Remote, s.c.isClosing():
-		return nil
-	case w.owner == o.lease.field.owner: // the transfer would have one field as both from and to
-		return nil
-	case o.lease.field.moving(): // an earlier move has an unknown outcome: which field is there?
-		return nil
-	case s.budget.mustYield(time.Now()):
-		return nil
+	if w := s.state.Next(&o.Ownership, time.Now()); w != nil {
+		return waiterOf(w)
 	}
-	return w
+	return nil
 }
 
 // transfer hands the lock over to w. If w has left, it returns w's ownership, which the caller releases.
@@ -78,7 +71,8 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 			_ = s.transferUnanswered(o, w, sent, errAborted)
 		}
 	}()
-	move := &lua.Transfer{From: o.lease.field.owner, To: w.owner, Lease: w.lease, Fencing: w.fencing}
+	from, _ := o.Lease().Field()
+	move := &lua.Transfer{From: from, To: w.Owner, Lease: w.Lease, Fencing: w.Fencing}
 	g, before, err := t.transfer(ctx, acks, move, &sent)
 	returned = true
 	switch {
@@ -93,7 +87,7 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	case g.Verdict == lua.NotHeld:
 		// The field is not there. If an earlier try had run, w's field would be there, for w's lease:
 		// within that lease this answer means that the lock was lost before.
-		return nil, s.settleRelease(o, before && time.Since(sent) >= w.lease, g.Verdict, nil)
+		return nil, s.settleRelease(o, before && time.Since(sent) >= w.Lease, g.Verdict, nil)
 	}
 	if next = s.settleTransfer(o, w, g, sent, acks); next == nil {
 		return nil, nil // w's call tells the hand-off
@@ -104,36 +98,31 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 			_ = s.settleRelease(next, true, lua.Done, errAborted)
 		}
 	}()
-	o.tellOver(next.since.Sub(o.since), nil)
+	o.tellOver(next.Since().Sub(o.Since()), nil)
 	told = true
 	return next, nil
 }
 
 // settleTransfer ends o and makes w the holder. If w has left, or this Client refuses the grant, it
 // returns w's ownership, which the caller releases.
-func (s *lockState) settleTransfer(o *ownership, w *waiter, g lua.Granted, sent time.Time, acks *replicaAcks) (unwanted *ownership) {
+func (s *lockState) settleTransfer(o *ownership, w *waiter, answer lua.Granted, sent time.Time, acks *replicaAcks) (unwanted *ownership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.budget.used++
-	s.budget.learn(g, time.Now())
-	o.end(ErrReleased)
-	to := s.hold(&w.request, g, sent)
-	refusal := s.refusal(to, w, acks)
-	if refusal == nil {
-		w.handedBy = o
-		s.grant(w, to)
-		if !o.refused {
-			s.c.counters.handedOver.Add(1)
-		}
-		return nil
+	g := lockstate.Grant{Token: answer.Token, Sent: sent, Late: s.c.renewalsMayBeLate(), Missing: acks.missing(s.name)}
+	next, refusal := s.state.Transferred(&o.Ownership, &w.Waiter, g, elsewhere(answer), time.Now())
+	if refusal != lockstate.Accepted {
+		return ownershipOf(next)
 	}
-	to.refused = true
-	to.beginRelease(refusal)
-	if acks.missing() > 0 && w.state != left {
-		w.refusal = refusal
-		s.remove(w, refused)
+	s.c.counters.acquired.Add(1)
+	if !o.Refused() {
+		s.c.counters.handedOver.Add(1)
 	}
-	return to
+	return nil
+}
+
+// elsewhere is what an answer says of the clients that wait besides this one.
+func elsewhere(g lua.Granted) lockstate.Elsewhere {
+	return lockstate.Elsewhere{Clients: g.Others, Redisson: g.RedissonWaiters}
 }
 
 // transferUnanswered ends an ownership whose hand-off was not answered. Redis may have the field of
@@ -141,10 +130,7 @@ func (s *lockState) settleTransfer(o *ownership, w *waiter, g lua.Granted, sent 
 // one.
 func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, err error) error {
 	s.mu.Lock()
-	w.unknownOutcome = true
-	if w.state == left {
-		s.cleanUp(w.owner, sent.Add(w.lease))
-	}
+	s.state.TransferUnanswered(&w.Waiter, sent)
 	s.mu.Unlock()
 	return s.settleRelease(o, true, lua.Done, err)
 }
@@ -158,13 +144,13 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 			_ = s.settleRelease(o, true, lua.Done, errAborted)
 		}
 	}()
-	l := o.lease
-	v, before, err := t.free(ctx, s.c.commands, l.field.owner, l.parting)
-	if err == nil && v == lua.NotHeld && l.field.moving() {
+	owner, next := o.Lease().Field()
+	v, before, err := t.free(ctx, s.c.commands, owner, o.Lease().Parting())
+	if err == nil && v == lua.NotHeld && next != "" {
 		// A move that was not answered may have moved the field. If it runs only now, it has no effect: the
 		// first release has set the epoch.
 		var again bool
-		v, again, err = t.free(ctx, s.c.commands, l.field.next, l.parting)
+		v, again, err = t.free(ctx, s.c.commands, next, o.Lease().Parting())
 		before = before || again
 	}
 	returned = true
@@ -176,27 +162,29 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 
 // settleRelease ends an ownership by the answer to its release.
 func (s *lockState) settleRelease(o *ownership, before bool, v lua.Verdict, err error) error {
-	s.mu.Lock()
-	s.budget.reset(time.Now())
-	held := time.Since(o.since)
-	var lost *LostError
+	answer := lockstate.Done
 	switch {
 	case err != nil:
-		err = &UnconfirmedError{
-			Name: s.name, Owner: o.owner, Err: err,
-			FreeAfter: max(0, time.Until(o.lease.reach)),
-		}
-		o.cleanUp()
+		answer = lockstate.Unanswered
 	case v == lua.NotHeld && !before:
-		lost = &LostError{Name: s.name, Owner: o.owner, Held: held, Reason: Overridden}
-		err = lost
+		answer = lockstate.NotOurs
 	}
 	// NotHeld after a try without an answer: that try has freed the lock.
-	o.end(ErrReleased)
-	s.promote()
+	s.mu.Lock()
+	now := time.Now()
+	held := now.Sub(o.Since())
+	if err != nil {
+		err = &UnconfirmedError{Name: s.name, Owner: o.Owner(), Err: err, FreeAfter: max(0, o.Lease().Reach().Sub(now))}
+	}
+	overridden := s.state.Released(&o.Ownership, answer, now)
 	s.mu.Unlock()
+	var lost *LostError
+	if overridden {
+		lost = &LostError{Name: s.name, Owner: o.Owner(), Held: held, Reason: Overridden}
+		err = lost
+	}
 	switch {
-	case o.refused: // no event has told that it began
+	case o.Refused(): // no event has told that it began
 	case lost != nil:
 		o.tellLost(lost)
 	default:

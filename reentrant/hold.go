@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/errs"
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/internal/scope"
 )
 
@@ -23,7 +24,7 @@ type handle struct {
 	h      *ownership
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	kind   holdKind
+	kind   lockstate.HoldKind
 	outer  scope.Scope // the next scope outside this hold, in its ctx
 	member bool        // a MultiLock's: its ctx alone limits the wait of the release
 
@@ -53,12 +54,12 @@ func (l *Lock) Acquire(ctx context.Context, opts ...AcquireOption) (*Hold, error
 
 // hold is Acquire for callers that will release the hold.
 func (l *Lock) hold(ctx context.Context, r *request) (*Hold, error) {
-	r.handle = true
+	r.Handle = true
 	o, err := l.acquire(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	hold := &handle{h: o, kind: r.holdKind, outer: scope.Of(ctx), member: r.member}
+	hold := &handle{h: o, kind: r.HoldKind, outer: scope.Of(ctx), member: r.member}
 	hold.ctx, hold.cancel = context.WithCancelCause(scope.With(ctx, (*holdScope)(hold)))
 	o.attach(hold)
 	return &Hold{handle: hold}, nil
@@ -68,12 +69,12 @@ func (l *Lock) hold(ctx context.Context, r *request) (*Hold, error) {
 func (o *ownership) attach(hold *handle) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
-	switch o.state {
-	case live:
+	switch o.State() {
+	case lockstate.Live:
 		o.handles = append(o.handles, hold)
-	case releasing:
+	case lockstate.Releasing:
 		hold.cancel(ErrReleased)
-	case ended:
+	case lockstate.Ended:
 		hold.cancel(o.err)
 	}
 }
@@ -122,7 +123,7 @@ func (h *Hold) Lost() <-chan struct{} {
 	defer s.mu.Unlock()
 	if h.h.lost == nil {
 		h.h.lost = make(chan struct{})
-		if h.h.state == ended && h.h.err != ErrReleased {
+		if h.h.State() == lockstate.Ended && h.h.err != ErrReleased {
 			close(h.h.lost)
 		}
 	}
@@ -132,17 +133,22 @@ func (h *Hold) Lost() <-chan struct{} {
 // ValidUntil returns the instant up to which the hold may be trusted. It is counted from before the last
 // confirmed command was sent, less 1 % and 2 ms for drifting clocks. Renewal moves it on. Once the hold
 // has ended it stays.
-func (h *Hold) ValidUntil() time.Time { return h.h.validUntil() }
+func (h *Hold) ValidUntil() time.Time {
+	s := h.h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return h.h.Ownership.ValidUntil()
+}
 
 // Token returns the fencing token. It is greater than the token of every earlier holder, and the same for
 // nested holds. It is 0 unless the lock has [WithFencing]. If a conditional write with it changes 0 rows,
 // the resource has refused the write: treat that as an error.
-func (h *Hold) Token() int64 { return h.h.token }
+func (h *Hold) Token() int64 { return h.h.Ownership.Token() }
 
 // Owner returns the owner's field in the lock's hash: the Client's ID, a colon, and the goroutine's id or
 // the owner given by [WithOwner]. If a given owner is a number or begins with "=", a "=" stands before
 // it. An owner of [WithNewOwner] is "=new-" and a number.
-func (h *Hold) Owner() string { return h.h.owner }
+func (h *Hold) Owner() string { return h.h.Ownership.Owner() }
 
 // Release releases this hold, on any goroutine and whatever the owner of ctx is. Other holds of the owner
 // stay. It waits and fails as [Lock.Unlock] does, with two differences: after a loss it always returns
@@ -155,7 +161,7 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release ends the hold. If after is above 0, no owner can take the lock for so long (linger.go).
 func (h *Hold) release(ctx context.Context, after time.Duration) error {
-	err := h.h.s.unlock(ctx, identity{owner: h.h.owner}, h.handle, after)
+	err := h.h.s.unlock(ctx, identity{owner: h.Owner()}, h.handle, after)
 	if !errors.Is(err, ErrNested) {
 		h.leak.Stop() // at the end, so that the Hold is no garbage before
 	}
@@ -164,5 +170,5 @@ func (h *Hold) release(ctx context.Context, after time.Duration) error {
 
 // String names the lock and the owner.
 func (h *Hold) String() string {
-	return fmt.Sprintf("%s held by %s", h.h.s.name, h.h.owner)
+	return fmt.Sprintf("%s held by %s", h.h.s.name, h.Owner())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/internal/scope"
 )
@@ -32,7 +33,7 @@ type identity struct {
 
 // is reports whether the call acts in this ownership, or can enter it.
 func (id *identity) is(o *ownership) bool {
-	return o.owner == id.owner && (id.ownership == nil || id.ownership == o)
+	return o.Owner() == id.owner && (id.ownership == nil || id.ownership == o)
 }
 
 // identify finds out who acts on the lock with ctx: the hold of this lock that ctx comes from, else the
@@ -93,12 +94,12 @@ func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	switch {
-	case hold.released && !(leaving && o.state == live):
+	case hold.released && !(leaving && o.live()):
 		return identity{}, false
-	case o.state == live:
-		return identity{owner: o.owner, ownership: o, shared: true}, true
+	case o.live():
+		return identity{owner: o.Owner(), ownership: o, shared: true}, true
 	case errors.Is(o.err, ErrLost):
-		return identity{owner: o.owner, lost: o.err, shared: true}, true
+		return identity{owner: o.Owner(), lost: o.err, shared: true}, true
 	}
 	return identity{}, false
 }
@@ -140,9 +141,9 @@ func (l *Lock) heldSince(owner string, then time.Time) (id identity, found bool)
 	defer s.dropUser()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.holder
-	if o == nil || o.state != live || o.owner != owner || o.since.After(then) {
+	o := s.state.Owner(owner)
+	if o == nil || o.State() != lockstate.Live || o.Since().After(then) {
 		return identity{}, false
 	}
-	return identity{owner: owner, ownership: o, shared: true}, true
+	return identity{owner: owner, ownership: ownershipOf(o), shared: true}, true
 }

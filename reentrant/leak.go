@@ -11,7 +11,7 @@ import (
 // any more, and the watchdog renews the lock as long as the process lives. Some callers let a fixed lease
 // end by itself, so watchLeak does nothing for one.
 func (h *Hold) watchLeak() {
-	if !h.kind.fixed {
+	if !h.kind.Fixed {
 		h.leak = runtime.AddCleanup(h, leak.tell, leak{h.handle, time.Now()})
 	}
 }
@@ -26,11 +26,11 @@ type leak struct {
 func (l leak) tell() {
 	s := l.h.s
 	s.mu.Lock()
-	held := l.h.state == live && !l.released
+	held := l.h.live() && !l.released
 	s.mu.Unlock()
 	if held {
 		s.c.observer.leaked(
-			slog.String("lock", s.name), slog.String("owner", l.h.owner), slog.Time("acquired", l.acquired))
+			slog.String("lock", s.name), slog.String("owner", l.h.Owner()), slog.Time("acquired", l.acquired))
 	}
 }
 

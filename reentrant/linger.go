@@ -34,25 +34,6 @@ func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {
 	return h.release(ctx, d)
 }
 
-// parting is how an ownership leaves a lock that nobody is to have for a while.
-type parting struct {
-	nobody  string    // the field that takes the place of the owner's
-	until   time.Time // when Redis is to free the lock
-	expires time.Time // when the owner's field is gone without a command
-}
-
-// leaveToNobody has the release of a live ownership, which is to follow at once, leave the lock to nobody for d. It refuses that
-// if the owner has more than the one hold: the outer ones would have to be ended, or to be without a lock.
-// The caller has lockState.mu.
-func (o *ownership) leaveToNobody(d time.Duration) error {
-	if o.count > 1 {
-		return fmt.Errorf("%w: %q has %d of %s", ErrNested, o.s.name, o.count, o.owner)
-	}
-	o.lease.parting = &parting{nobody: o.s.c.nobody(), until: time.Now().Add(d), expires: o.lease.expiry()}
-	o.lease.asked(d, holdKind{fixed: true}) // a release that is not confirmed has to reckon with it
-	return nil
-}
-
 // nobody is a field that is no owner's. An owner that was named never has "=" before anything but
 // digits or another "=" (explicitOwner), and a new one has newOwnerPrefix.
 func (c *Client) nobody() string {
@@ -60,25 +41,3 @@ func (c *Client) nobody() string {
 }
 
 const nobodys = "=released:"
-
-// left is how long nobody is to have the lock still; 0 without a parting.
-func (p *parting) left() time.Duration {
-	if p == nil {
-		return 0
-	}
-	return max(0, time.Until(p.until))
-}
-
-// cleanUp goes on in the background with a release that was not confirmed. The caller has lockState.mu.
-func (o *ownership) cleanUp() {
-	l := o.lease
-	if l.parting == nil {
-		l.cleanUp(l.reach)
-		return
-	}
-	// Not until the end of what was asked for, which may be years from now: the owner's field is there no longer
-	// than its lease.
-	for _, owner := range l.field.owners() {
-		l.s.cleanUpTo(owner, l.parting, l.parting.expires)
-	}
-}

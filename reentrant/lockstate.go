@@ -1,17 +1,16 @@
 package reentrant
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
-// lockState is all that one Client knows of one lock: which of its owners holds the lock, and the wait
-// queue, first come, first served. Only the first waiter sends attempts to Redis, and only while no owner
-// of this Client holds the lock.
+// lockState is one lock in one Client: the state that decides (package lockstate), and what carries its
+// decisions out.
 type lockState struct {
 	c    *Client
 	name string
@@ -26,103 +25,15 @@ type lockState struct {
 	afterRedisson atomic.Bool // the last release that this Client heard of was Redisson's
 
 	mu      sync.Mutex
-	holder  *ownership           // live or being released; guarded by mu
-	waiters waiters              // guarded by mu
-	lostBy  map[string]*lostHold // guarded by mu
-	since   int64                // arrival in the registry of waiters, 0: not in it; guarded by mu
-	wakeups *wakeups             // subscription of the waiters; guarded by mu
-	budget  budget               // guarded by mu
-	outage  outage               // whether Redis answers; guarded by mu
-	busy    bool                 // the waiters' last attempt found another owner; guarded by mu
-	syncing bool                 // syncField is running; guarded by mu
+	state   lockstate.State // guarded by mu
+	wakeups *wakeups        // subscription of the waiters; guarded by mu
+	syncing bool            // syncField is running; guarded by mu
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
-	return &lockState{c: c, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
-}
-
-// The caller of each of the following methods has lockState.mu, unless the method locks it.
-
-// enqueue adds a waiter to the wait queue. If no owner of this Client is ahead, the waiter leads at once.
-func (s *lockState) enqueue(r *request) *waiter {
-	w := s.c.newWaiter()
-	w.request, w.answers = *r, s.outage.answers
-	s.waiters.add(w)
-	if s.holder != nil && s.c.cfg.handoff == Remote {
-		// The next release frees the lock for other clients. Subscribe now, so that the first attempt
-		// after it can register this Client. Otherwise the others have the lock twice in a row.
-		s.listen()
-	}
-	s.promote()
-	return w
-}
-
-// remove takes a waiter out of the wait queue, in its final state.
-func (s *lockState) remove(w *waiter, final waiterState) {
-	w.state = final
-	s.waiters.remove(w)
-	if s.waiters.first == nil {
-		s.busy = false
-		s.stopListening()
-	}
-	w.notify()
-}
-
-// endWaits ends, with the error of the first waiter, the waits that have seen the same outage. Otherwise
-// each of these waiters would begin to bear the outage anew when it leads. from is when the outage began,
-// and answered says whether the first waiter has had an answer.
-//
-//   - A waiter that came before the outage ends.
-//   - A waiter that came later ends if the first one never had an answer and this one has waited for 2 s:
-//     no call without an answer waits for longer.
-//   - Any other waiter goes on, and has borne the outage since it came.
-func (s *lockState) endWaits(head *waiter, from time.Time, answered bool, err error) {
-	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) || errors.Is(err, errTooLate) || errors.Is(err, errStale) {
-		return // the error is about this attempt alone
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := s.waiters.first; w != nil; {
-		next := w.next
-		if w != head && w.state == queued && (w.began.Before(from) || !answered && time.Since(w.began) > retryWithin) {
-			w.refusal = err
-			s.remove(w, refused)
-		} else if w != head && w.state == queued {
-			w.failing = w.began
-		}
-		w = next
-	}
-}
-
-// silent reports whether Redis has not answered this Client for so long that the Client does not know any
-// more who holds the lock. The question may have been an attempt, or a release of this Client's.
-func (s *lockState) silent() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.holder != nil && s.holder.state == live {
-		return false // an owner of this Client holds the lock, as Redis has confirmed
-	}
-	return s.outage.silent(time.Now())
-}
-
-// promote lets the first waiter lead if no owner of this Client has the lock.
-func (s *lockState) promote() {
-	if first := s.waiters.first; first != nil && s.holder == nil && first.state == queued {
-		first.state = leading
-		first.gone = make(chan struct{})
-		first.notify()
-	}
-}
-
-// grant makes a waiter the holder. Other waiters of the same owner have to re-enter: they would wait for
-// their own owner.
-func (s *lockState) grant(w *waiter, o *ownership) {
-	w.hold = o
-	s.c.counters.acquired.Add(1)
-	s.remove(w, granted)
-	for _, same := range s.waiters.ofOwner(w) {
-		s.remove(same, rejoined)
-	}
+	s := &lockState{c: c, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
+	s.state.Init(&c.core, (*engine)(s), c.isClosing())
+	return s
 }
 
 // addUser adds a user to a lock state that has one already.
@@ -135,11 +46,77 @@ func (s *lockState) dropUser() {
 	}
 }
 
-// wakeAll wakes every waiter, for Close.
-func (s *lockState) wakeAll() {
+// beginClose has the lock state grant nothing any more.
+func (s *lockState) beginClose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w := s.waiters.first; w != nil; w = w.next {
-		w.notify()
+	s.state.Close()
+}
+
+// liveHolder returns the ownership of this Client that holds the lock alone, or nil. The caller has
+// lockState.mu.
+func (s *lockState) liveHolder() *ownership {
+	if o := s.state.Holder(); o != nil && o.State() == lockstate.Live {
+		return ownershipOf(o)
 	}
+	return nil
+}
+
+// engine is the lock state as package lockstate sees it. It calls these methods with lockState.mu held.
+type engine lockState
+
+var _ lockstate.Engine = (*engine)(nil)
+
+// Ownership implements [lockstate.Engine]. The caller has announced its call to Close.
+func (e *engine) Ownership(of *lockstate.Lease) *lockstate.Ownership {
+	s := (*lockState)(e)
+	if of != nil {
+		o := &ownership{s: s}
+		return o.bind(of)
+	}
+	own := &ownLease{ownership: ownership{s: s}, lease: lease{s: s}}
+	own.lease.core.Watch = &own.lease
+	s.c.work.Add(1) // before held: Close uses the difference
+	s.c.held.Add(1)
+	s.addUser()
+	return own.bind(&own.lease.core)
+}
+
+// CleanUp implements [lockstate.Engine].
+func (e *engine) CleanUp(owner string, to *lockstate.Parting, until time.Time) {
+	(*lockState)(e).cleanUp(owner, to, until)
+}
+
+// FreeAt implements [lockstate.Engine].
+func (e *engine) FreeAt(l *lockstate.Lease, at, until time.Time) {
+	(*lockState)(e).freeAt(l, at, until)
+}
+
+// RepairCount implements [lockstate.Engine].
+func (e *engine) RepairCount(o *lockstate.Ownership) { (*lockState)(e).repairCount(ownershipOf(o)) }
+
+// LeaveRegistry implements [lockstate.Engine].
+func (e *engine) LeaveRegistry() { (*lockState)(e).leaveRegistry() }
+
+// SyncField implements [lockstate.Engine].
+func (e *engine) SyncField() { (*lockState)(e).syncField() }
+
+// Listen implements [lockstate.Engine].
+func (e *engine) Listen() { (*lockState)(e).listen() }
+
+// StopListening implements [lockstate.Engine].
+func (e *engine) StopListening() { (*lockState)(e).stopListening() }
+
+// Remember implements [lockstate.Engine].
+func (e *engine) Remember(l *lockstate.Losses, renewed bool) {
+	(*lockState)(e).c.rememberLoss((*lockState)(e), l, renewed)
+}
+
+// Forget implements [lockstate.Engine].
+func (e *engine) Forget(l *lockstate.Losses) bool { return e.c.forgetLoss(l) }
+
+// core is what of the configuration a lock state goes by.
+func (c *config) core() lockstate.Config {
+	handoff := map[Handoff]lockstate.Handoff{Confirmed: lockstate.Confirmed, Remote: lockstate.Never, WriteBehind: lockstate.WriteBehind}
+	return lockstate.Config{Lease: c.lease, MaxHold: c.maxHold, Handoff: handoff[c.handoff], Replicas: c.replicas}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlatch/redlatch/internal/lockstate"
 )
 
 // nowhere is a Client whose Redis cannot be reached.
@@ -30,7 +32,13 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	c := nowhere(t)
 	s, other := c.useState(c.NewLock("a")), c.useState(c.NewLock("b"))
 	lose := func(s *lockState, owner string) {
-		s.rememberLoss(&ownership{s: s, owner: owner, count: 1, holds: []holdKind{{}}}, time.Now(), fmt.Errorf("%w: %s", ErrLost, owner))
+		w := c.newWaiter(&request{Request: lockstate.Request{Owner: owner, Lease: time.Minute}})
+		s.state.Enqueue(&w.Waiter)
+		o, refusal := s.state.Granted(&w.Waiter, lockstate.Grant{Sent: time.Now()}, time.Now())
+		if refusal != lockstate.Accepted {
+			t.Fatalf("refused: %v", refusal)
+		}
+		s.state.Lose(o.Lease(), lockstate.Overridden, time.Now())
 	}
 	idle := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -42,7 +50,7 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	s.mu.Lock()
 	lose(s, "o")
 	other.mu.Lock()
-	for i := range maxLost { // the last of them begins to forget o, for which q.mu is wanted
+	for i := range maxLost { // the last of them begins to forget o, for which s.mu is wanted
 		lose(other, fmt.Sprint("x", i))
 	}
 	other.mu.Unlock()
@@ -65,11 +73,11 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.states)+n > 0 {
-		t.Errorf("%d queues and %d losses are left", len(c.states), n)
+		t.Errorf("%d lock states and %d losses are left", len(c.states), n)
 	}
 }
 
-// A queue that began in doubt, because of one before it, and has sent nothing that could be in doubt
+// A lock state that began in doubt, because of one before it, and has sent nothing that could be in doubt
 // does not prolong it.
 func TestDoubtIsNotHandedOnForEver(t *testing.T) {
 	c := nowhere(t)

@@ -45,7 +45,7 @@ func (m *lockMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure,
 	// The hold's ctx is made from the one given to Acquire, and must outlive it.
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(endOf(ctx)) })
-	hold, err := m.hold(lasting, &request{terms: terms, member: true})
+	hold, err := m.hold(lasting, &request{call: call{terms: terms, member: true}})
 	if err == nil && stop() {
 		return &tenure{Hold: hold, end: end}, nil
 	}
@@ -100,7 +100,7 @@ func (t *tenure) Alone() bool {
 	s := t.h.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return t.h.count <= 1
+	return t.h.Count() <= 1
 }
 
 // Servers asks the server, or the cluster node, that has the lock.

@@ -41,8 +41,8 @@ func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 // notHeld is the error of an owner that does not hold the lock. The caller has lockState.mu.
 func (s *lockState) notHeld(owner string) error {
 	e := &NotHeldError{Name: s.name, Owner: owner}
-	if o := s.holder; o != nil && o.state == live && o.owner != owner {
-		e.Holder = o.owner
+	if o := s.liveHolder(); o != nil && o.Owner() != owner {
+		e.Holder = o.Owner()
 	}
 	return e
 }

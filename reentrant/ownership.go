@@ -2,58 +2,24 @@ package reentrant
 
 import (
 	"slices"
-	"time"
 
-	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
+	"github.com/redlatch/redlatch/internal/lockstate"
 )
 
-// ownership is one owner's time with one lock, from the grant to its end, nested holds included. Its
-// states:
-//
-//	live ──> releasing ──> ended       the last hold was released
-//	  └────> ended                     passed on, lost, or abandoned by Close
-//
-// All changes of state are methods here and are made with lockState.mu held. The critical section
-// that makes an ownership the holder registers its lease with the watchdog, and the one that ends
-// that takes it out. So there is never a held lock without a watch, nor a watch without a held lock.
+// ownership is one owner's time with one lock, as the engine keeps it: what callers have of it, and the
+// events about it.
 type ownership struct {
-	s     *lockState
-	owner string
-	token int64
-	since time.Time // the grant
-	lease *lease    // its own, or that of the ownership before
+	lockstate.Ownership // guarded by lockState.mu
+
+	s *lockState
 
 	// All guarded by lockState.mu.
-	count         int           // how many holds: Redis is told this number
-	holds         []holdKind    // each hold, in order
 	handles       []*handle     // handles whose ctx is still to be ended
 	lost          chan struct{} // made when asked for; closed when the ownership is lost or abandoned
-	err           error         // why it ended; set with state ended
-	remembered    *lostHold     // counts its holds after a loss
+	err           error         // why it ended; set with its end
 	pendingEvents []func()      // events to be told after Acquired (announce.go)
-	until         time.Time     // until when it was valid, if it was passed on and its lease lives on
-
-	// Small fields side by side: a hand-off makes an ownership, and every byte counts there.
-	state     ownershipState
-	refused   bool        // Redis has granted it and no call has got it: no event tells of its end
-	announced bool        // Acquired was told, and all pending events
-	one       [1]holdKind // room for holds: most locks are held once
+	announced     bool          // Acquired was told, and all pending events
 }
-
-// holdKind is what is known of one hold of an ownership.
-type holdKind struct {
-	fixed  bool // it has a fixed lease
-	handle bool // it is a [Hold], which its caller releases: an Unlock must not
-}
-
-type ownershipState int8
-
-const (
-	live ownershipState = iota
-	releasing
-	ended
-)
 
 // ownLease is an ownership together with its lease.
 type ownLease struct {
@@ -61,142 +27,70 @@ type ownLease struct {
 	lease lease
 }
 
-// hold makes r's owner the holder, after a grant whose command was sent at sent. The caller has
-// lockState.mu and has announced its call to Close.
-func (s *lockState) hold(r *request, g lua.Granted, sent time.Time) *ownership {
-	own := &ownLease{}
-	o, l := &own.ownership, &own.lease
-	l.s, l.field = s, field{owner: r.owner, countOf: o}
-	l.asked(r.lease, r.holdKind)
-	l.late = s.c.renewalsMayBeLate()
-	o.begin(l, r, time.Now())
-	o.token = g.Token
-	s.holder = o
-	s.c.work.Add(1) // before held: Close uses the difference
-	s.c.held.Add(1)
-	s.addUser()
-	s.c.watchdog.Add(&l.watch, l.target(), l, o.schedule(watchdog.Validity(sent, r.lease)))
-	return o
+var _ lockstate.Holder = (*ownership)(nil)
+
+// ownershipOf is the ownership around an ownership of package lockstate.
+func ownershipOf(o *lockstate.Ownership) *ownership { return o.Engine.(*ownership) }
+
+func (o *ownership) bind(l *lockstate.Lease) *lockstate.Ownership {
+	o.Engine = o
+	o.Bind(l)
+	return &o.Ownership
 }
 
-func (o *ownership) begin(l *lease, r *request, now time.Time) {
-	o.s, o.lease, o.owner, o.since, o.count = l.s, l, r.owner, now, 1
-	o.one[0] = r.holdKind
-	o.holds = o.one[:]
+// live reports whether the ownership has not ended and is not being released. The caller has
+// lockState.mu.
+func (o *ownership) live() bool { return o.State() == lockstate.Live }
+
+// lossErr returns the loss that has ended the ownership, and nil if it has ended in another way or goes
+// on. The caller has lockState.mu.
+func (o *ownership) lossErr() *LostError {
+	lost, _ := o.err.(*LostError)
+	return lost
 }
 
-// schedule is the watchdog's task: to renew while any of the holds is a renewed one. So a fixed lease
-// inside a renewed hold does not end the renewal.
-func (o *ownership) schedule(validUntil time.Time) watchdog.Schedule {
-	s := watchdog.Schedule{ValidUntil: validUntil}
-	for _, kind := range o.holds {
-		s.Renew = s.Renew || !kind.fixed
-	}
-	if limit := o.s.c.cfg.maxHold; limit > 0 {
-		s.RenewUntil = o.since.Add(limit)
-	}
-	return s
-}
-
-func (o *ownership) validUntil() time.Time {
-	o.s.mu.Lock()
-	defer o.s.mu.Unlock()
-	if !o.until.IsZero() {
-		return o.until
-	}
-	return o.lease.validUntil()
-}
-
-// push adds a hold that Redis has confirmed. It reports false, and adds none, if the validity ended
-// before the answer came: then the watchdog is about to report the loss.
-func (o *ownership) push(kind holdKind, validUntil time.Time) bool {
-	o.holds = append(o.holds, kind)
-	if !o.s.c.watchdog.Update(&o.lease.watch, o.schedule(validUntil)) {
-		o.holds = o.holds[:len(o.holds)-1]
-		return false
-	}
-	o.count++
-	return true
-}
-
-// pop removes the last hold of that kind. If it was the last of all, pop begins the release; err is
-// the cause with which the ctx of handles ends.
-func (o *ownership) pop(kind holdKind, err error) {
-	o.holds, _ = withoutLast(o.holds, func(k holdKind) bool { return k == kind })
-	o.count--
-	if o.count == 0 {
-		o.beginRelease(err)
-		return
-	}
-	o.s.c.watchdog.Update(&o.lease.watch, o.schedule(o.lease.validUntil()))
-}
-
-// toUnlock is the kind of the hold that an Unlock releases: the last one that is not a [Hold] in its
-// caller's hands. It reports false if there is none.
-func toUnlock(holds []holdKind) (kind holdKind, found bool) {
-	for _, kind := range slices.Backward(holds) {
-		if !kind.handle {
-			return kind, true
-		}
-	}
-	return holdKind{}, false
-}
-
-// withoutLast removes the last hold for which match is true. It reports false if there is none.
-func withoutLast(holds []holdKind, match func(holdKind) bool) (rest []holdKind, found bool) {
-	for i, kind := range slices.Backward(holds) {
-		if match(kind) {
-			return slices.Delete(holds, i, i+1), true
-		}
-	}
-	return holds, false
-}
-
-// beginRelease ends renewal, before the release is sent: a renewal must never outlive its lock.
-func (o *ownership) beginRelease(err error) {
-	o.state = releasing
+// Releasing implements [lockstate.Holder].
+func (o *ownership) Releasing() {
 	o.s.c.freeing.Add(1)
-	o.lease.reach = o.lease.expiry()
-	o.unwatch()
-	o.endHandles(err)
-}
-
-// unwatch ends renewal. It does not stop a renewal in flight. If the same owner has the lock again
-// when Redis runs that renewal, the new lease becomes longer. So unwatch notes that it may come.
-func (o *ownership) unwatch() {
-	o.s.c.watchdog.Remove(&o.lease.watch)
-	if o.lease.watch.Unanswered() {
-		o.s.c.renewalLate()
-	}
-}
-
-// handTo ends an ownership and makes next the holder, which goes on with the same lease. The
-// ownership was valid until the instant until.
-func (o *ownership) handTo(next *ownership, until time.Time) {
-	o.state, o.err, o.until = ended, ErrReleased, until
 	o.endHandles(ErrReleased)
-	o.s.holder = next
 }
 
-// end takes the lock away from the holder, in this Client only. The caller goes on with what follows:
-// the next waiter's attempt, or the hand-off to that waiter.
-func (o *ownership) end(err error) {
+// HandedOver implements [lockstate.Holder].
+func (o *ownership) HandedOver() {
+	o.err = ErrReleased
+	o.endHandles(ErrReleased)
+}
+
+// Ended implements [lockstate.Holder].
+func (o *ownership) Ended(why lockstate.Ending, releasing bool) {
 	s := o.s
-	was := o.state
-	if was == live {
-		o.unwatch()
+	switch why.How {
+	case lockstate.Released:
+		o.err = ErrReleased
+	case lockstate.Closed:
+		o.err = ErrClosed
+	case lockstate.Lost:
+		o.err = o.lostError(why)
 	}
-	o.state, o.err = ended, err
-	o.endHandles(err)
-	if s.holder == o {
-		s.holder = nil
-	}
+	o.endHandles(o.err)
 	s.c.held.Add(-1)
-	if was == releasing {
+	if releasing {
 		s.c.freeing.Add(-1)
 	}
 	s.c.end()
 	s.dropUser()
+	if why.How != lockstate.Released && o.lost != nil {
+		close(o.lost) // last: then the hold's ctx has its cause already
+	}
+}
+
+// lostError is the loss that a decision of the state has found.
+func (o *ownership) lostError(why lockstate.Ending) *LostError {
+	reason := LeaseEnded
+	if why.Reason == lockstate.Overridden {
+		reason = Overridden
+	}
+	return &LostError{Name: o.s.name, Owner: o.Owner(), Held: why.At.Sub(o.Since()), Reason: reason}
 }
 
 // detach forgets a handle whose ctx has been ended: an ownership that lasts may be entered and left

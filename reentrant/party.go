@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/redlatch/redlatch/internal/lockstate"
 )
 
 // Origin says to which library a field in a lock's hash belongs.
@@ -57,7 +59,7 @@ func partyOf(field string) (p Party, kept bool) {
 	}
 	p.Client, p.Owner = field[:36], field[37:]
 	switch {
-	case ofGoroutine(field): // digits alone, which "+1" is not
+	case lockstate.OfGoroutine(field): // digits alone, which "+1" is not
 		p.Thread, _ = strconv.ParseInt(p.Owner, 10, 64)
 		p.Owner = ""
 	case !ofRedlatch(field):

@@ -83,7 +83,7 @@ func (a *acquisition) awaitCause(timer *time.Timer, got attempt) (why cause, o *
 			o, err = a.ctxEnded()
 			return why, o, true, err
 		case <-a.limit:
-			o, err = a.giveUp(a.failure)
+			o, err = a.giveUp(a.failure())
 			return why, o, true, err
 		case <-a.s.c.closing:
 			o, err = a.giveUp(ErrClosed)
@@ -114,7 +114,7 @@ func (a *acquisition) gap() time.Duration {
 // arm sets the timer to the next attempt that comes without a wake-up.
 func (a *acquisition) arm(timer *time.Timer, got attempt) cause {
 	if got.err != nil {
-		timer.Reset(backoff(a.failures))
+		timer.Reset(backoff(a.failures()))
 		return byPoll
 	}
 	first, last := firstPoll, lastPoll

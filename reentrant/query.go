@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -46,7 +47,7 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 			return whyEnded(ctx)
 		}
 		err := command()
-		if !lua.Retryable(err) || try == maxRetries || time.Since(began) > retryWithin || !l.c.pause(backoff(try)) {
+		if !lua.Retryable(err) || try == lockstate.MaxRetries || time.Since(began) > lockstate.RetryWithin || !l.c.pause(backoff(try)) {
 			return err
 		}
 	}
@@ -144,13 +145,13 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		robbed := l.holder()
 		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
-		if err == nil || time.Since(began) > silence { // one lost reply is no outage
+		if err == nil || time.Since(began) > lockstate.Silence { // one lost reply is no outage
 			t.note(err)
 		}
 		// After a try without an answer, "it was free" may be that try's work. Tell the loss here: the
 		// caller may have left.
 		if err == nil && (freed || doubted) && robbed != nil {
-			robbed.s.lose(robbed.lease, Overridden)
+			robbed.s.lose(robbed.Lease(), lockstate.Overridden)
 		}
 		return err
 	})
@@ -169,5 +170,8 @@ func (l *Lock) holder() *ownership {
 	defer s.dropUser()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.holder
+	if o := s.state.Holder(); o != nil {
+		return ownershipOf(o)
+	}
+	return nil
 }

@@ -41,8 +41,8 @@ type inquiry struct {
 }
 
 // inquire begins the inquiry of a call about key. It returns nil for a call that needs none.
-func (c *Client) inquire(r *request, key string) *inquiry {
-	if r.quick == 0 {
+func (c *Client) inquire(quick time.Duration, key string) *inquiry {
+	if quick == 0 {
 		return nil
 	}
 	x := &inquiry{}

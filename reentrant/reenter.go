@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 // errOwnershipEnded: the ownership ended before it could be entered again.
@@ -16,9 +16,10 @@ var errOwnershipEnded = errors.New("ownership has ended")
 // ownership meanwhile: then the call has to join the wait queue.
 func (o *ownership) reenter(ctx context.Context, r request) error {
 	s, x := o.s, &reentry{h: o, request: r}
-	limit, stop := r.limit()
+	x.core = lockstate.Reentry{Of: &o.Ownership, Kind: r.HoldKind, Lease: r.Lease}
+	limit, stop := r.limit(r.Began)
 	defer stop()
-	why := s.c.inquire(&r, s.keys.Lock)
+	why := s.c.inquire(r.quick, s.keys.Lock)
 	defer why.stop()
 	returned := false
 	defer func() {
@@ -54,13 +55,9 @@ type reentry struct {
 	h *ownership
 	request
 
-	told entry // written with the turn
-
-	// Guarded by lockState.mu. The call may leave at the moment of the answer; these decide which came
-	// first.
-	entered bool // the hold was added
-	gone    bool // the call has left
-	err     error
+	core    lockstate.Reentry // guarded by lockState.mu
+	entered bool              // the hold was added; written with the turn
+	err     error             // guarded by lockState.mu
 }
 
 // run sends the command and settles its answer.
@@ -84,7 +81,7 @@ func (x *reentry) run(ctx context.Context, t turn) {
 // tellReentered tells the event Reentered.
 func (x *reentry) tellReentered() {
 	c, e := x.h.s.c, Event{
-		Ctx: x.ctx, Name: x.h.s.name, Owner: x.h.owner, Count: x.told.count, Token: x.h.token, Waited: time.Since(x.began),
+		Ctx: x.ctx, Name: x.h.s.name, Owner: x.h.Owner(), Count: x.core.Count, Token: x.h.Token(), Waited: time.Since(x.Began),
 	}
 	x.h.inform(func() { c.reentered(e) })
 }
@@ -94,46 +91,25 @@ func (x *reentry) settle(v lua.Verdict, err error) (lost *LostError) {
 	o, s := x.h, x.h.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !x.told.sent.IsZero() {
-		o.lease.asked(x.lease, x.holdKind)
-	}
-	switch {
-	case x.gone && x.told.sent.IsZero():
-		err = errInterrupted // the call left before the command was sent
-	case o.state != live:
-		err = errOwnershipEnded
-		if errors.Is(o.err, ErrLost) {
-			err = o.err
-			if !x.told.sent.IsZero() && v != lua.NotHeld {
-				// The command may have extended the lease: it has run, may have run, or may still run. No
-				// call has a hold from it, so a clean-up frees the lock.
-				o.lease.cleanUp(o.lease.expiry())
-			}
-		}
-	case err != nil:
-		o.lease.extendedForNobody = true
-		s.repairCount(o)
-	case x.gone:
-		err = errInterrupted
-		o.lease.extendedForNobody = true
-		s.repairCount(o)
-	case !o.push(x.holdKind, watchdog.Validity(x.told.sent, x.told.lease)):
-		// The validity ended before the answer came. The call must hear of the loss now, and not after it
-		// was told that it holds the lock.
-		o.lease.extendedForNobody = true
-		o.lease.by = x.ctx
-		lost = o.endLost(LeaseEnded)
-		err = lost
-	default:
+	switch s.state.Settle(&x.core, err != nil, v == lua.NotHeld, time.Now()) {
+	case lockstate.Added:
 		x.entered = true
+	case lockstate.Interrupted:
+		err = errInterrupted
+	case lockstate.Over:
+		err = errOwnershipEnded
+	case lockstate.WasLost:
+		err = o.err
+	case lockstate.LostNow:
+		leaseOf(o.Lease()).by = x.ctx
+		lost = o.lossErr()
+		err = lost
 	}
 	x.err = err
 	return lost
 }
 
-// leave ends a call that does not wait for its answer any more, and returns the call's error. If the hold
-// was added at this very moment, a call that has reached its limit keeps it. Any other call gives it
-// back.
+// leave ends a call that does not wait for its answer any more, and returns the call's error.
 func (x *reentry) leave(ctx context.Context, why error) error {
 	o, s := x.h, x.h.s
 	closed := false
@@ -144,43 +120,18 @@ func (x *reentry) leave(ctx context.Context, why error) error {
 	}()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.gone = true
-	switch {
-	case x.entered && errors.Is(o.err, ErrLost):
-		s.forgetLoss(o, x.holdKind) // the caller has got no hold, and will not release one
+	switch s.state.LeaveReentry(&x.core, why == errNoAnswer) {
+	case lockstate.WasLost:
 		return o.err
-	case x.entered && o.state == live && why == errNoAnswer:
+	case lockstate.Kept:
 		return nil // the answer came at the limit
-	case x.entered:
-		closed = s.giveBack(context.WithoutCancel(ctx), o, x.holdKind, why)
+	case lockstate.Returned:
+		closed = s.giveBack(context.WithoutCancel(ctx), o, x.HoldKind)
 	}
 	return why
 }
 
-// extension returns the lease that a re-entry may ask for. It is 0 once WithMaxHold has ended renewal: a
-// longer lease would be a renewal too.
-func (o *ownership) extension(lease time.Duration) time.Duration {
-	if limit := o.s.c.cfg.maxHold; limit > 0 && time.Since(o.since) >= limit {
-		return 0
-	}
-	return lease
-}
-
-// entry is what the last try told Redis of a nested hold.
-type entry struct {
-	count int           // the hold count, the nested hold included
-	lease time.Duration // 0: the TTL stays; WithMaxHold may end between two tries
-	sent  time.Time     // zero: Redis was told nothing
-}
-
-// tell sends the hold count with one hold more. It sends nothing if the caller has left. Otherwise this
-// could happen:
-//
-//  1. The caller leaves before its command was sent.
-//  2. The same goroutine enters the lock by another call.
-//  3. The first command is sent, and counts the goroutine twice.
-//
-// The turn keeps the count from rising until the answer.
+// tell sends the hold count with one hold more, unless the call has left or the ownership has ended.
 func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 	o, s := x.h, x.h.s
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
@@ -189,21 +140,16 @@ func (x *reentry) tell(ctx context.Context, t turn) (v lua.Verdict, err error) {
 		}
 		return v, err
 	}
-	retries := maxRetries
-	if x.quick > 0 {
+	retries := lockstate.MaxRetries
+	if x.Once {
 		retries = 0
 	}
-	v, _, err = t.setCount(ctx, s.c.commands, o.owner, retries, func() (int, time.Duration, bool) {
-		if o.state != live || x.gone {
-			return 0, 0, false
-		}
-		o.lease.field.counted(o, true)
-		o.lease.asked(x.lease, x.holdKind) // an unconfirmed release has to reckon with this lease already
-		x.told = entry{count: o.count + 1, lease: o.extension(x.lease), sent: time.Now()}
-		return x.told.count, x.told.lease, true
+	v, _, err = t.setCount(ctx, s.c.commands, o.Owner(), retries, func() (int, time.Duration, bool) {
+		ok := x.core.Send(time.Now())
+		return x.core.Count, x.core.Ask, ok
 	})
 	if notOurs(v, err) {
-		s.lose(o.lease, Overridden)
+		s.lose(o.Lease(), lockstate.Overridden)
 	}
 	if lua.ForeignKey(err) {
 		err = s.c.foreign(ctx, s.name, s.keys.Lock, err)

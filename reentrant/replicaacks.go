@@ -51,8 +51,14 @@ func (a *replicaAcks) pipeline(ctx context.Context) (redis.Pipeliner, error) {
 	return a.c.rdb.Pipeline(), nil
 }
 
-// missing is how many replicas too few have confirmed the last command.
-func (a *replicaAcks) missing() int { return a.c.cfg.replicas - a.acks }
+// missing is the error for a lock that too few replicas have confirmed, after the last command; nil if
+// enough have.
+func (a *replicaAcks) missing(name string) error {
+	if a.acks >= a.c.cfg.replicas {
+		return nil
+	}
+	return &ReplicasError{Name: name, Want: a.c.cfg.replicas, Got: a.acks}
+}
 
 // wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the subscribers of one
 // node only, so its 0 says nothing. SPUBLISH counts all subscribers: they are at the node that has the

@@ -55,10 +55,10 @@ func (l *Lock) waitersHere() (all []Waiter) {
 	defer s.dropUser()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w := s.waiters.first; w != nil; w = w.next {
-		p, _ := partyOf(w.owner)
+	for w := s.state.Waiting(); w != nil; w = w.Next() {
+		p, _ := partyOf(w.Owner)
 		p.Here = true
-		all = append(all, Waiter{Party: p, Since: w.began})
+		all = append(all, Waiter{Party: p, Since: w.Began})
 	}
 	return all
 }

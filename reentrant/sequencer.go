@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -65,7 +66,7 @@ func (t turn) done() { <-t.s.sequencer.taken }
 
 // send is repeat with as many retries as go-redis makes by default.
 func (t turn) send(run func(lua.Order) (lua.Verdict, error)) (v lua.Verdict, before bool, err error) {
-	return t.repeat(maxRetries, run)
+	return t.repeat(lockstate.MaxRetries, run)
 }
 
 // repeat sends a command until Redis gives an answer that is final, or run returns errSuperseded
@@ -81,7 +82,7 @@ func (t turn) repeat(most int, run func(lua.Order) (lua.Verdict, error)) (v lua.
 			return 0, before, nil // Redis was told nothing: an unknown outcome stays so
 		}
 		before = before || lua.Unknown(err)
-		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > retryWithin {
+		if err == nil || !lua.Retryable(err) || try == most || time.Since(began) > lockstate.RetryWithin {
 			return v, before, err
 		}
 		if !t.s.c.pause(backoff(try)) {
@@ -134,20 +135,20 @@ func (t turn) epochNotSet() { t.s.sequencer.unknown = true }
 func (t turn) begin() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	t.s.outage.begin(time.Now())
+	t.s.state.CommandBegun(time.Now())
 }
 
 func (t turn) end() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	t.s.outage.end()
+	t.s.state.CommandEnded()
 }
 
-// note tells the outage of the lock state how a command ended.
+// note tells the lock state how a try ended.
 func (t turn) note(err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	t.s.outage.note(err)
+	t.s.state.CommandTried(err == nil)
 }
 
 // inTurn repeats a command in the background until it is done or its time is over. The caller has

@@ -3,10 +3,11 @@ package reentrant
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
-	"github.com/redlatch/redlatch/watchdog"
 )
 
 // unlock ends one hold of the owner: the hold of handle or, without a handle, the last hold that is not a
@@ -22,6 +23,7 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 	s.mu.Unlock()
 	if u.lost != nil {
 		u.o.tellLost(u.lost)
+		return u.lost
 	}
 	if !u.sends {
 		return err
@@ -42,69 +44,68 @@ type unlocking struct {
 // beginUnlock takes the hold out of the lock state, or returns why it cannot. The caller has
 // lockState.mu.
 func (s *lockState) beginUnlock(ctx context.Context, id identity, handle *handle, after time.Duration) (u unlocking, err error) {
-	u.o, err = s.ownershipToUnlock(id, handle)
+	o, err := s.ownershipToUnlock(id, handle)
 	if err != nil {
 		return u, err
 	}
-	o, now, until := u.o, time.Now(), u.o.lease.validUntil()
-	if watchdog.Left(until, now) <= 0 {
-		// The lock is lost, and the watchdog has not seen it yet: the process was stopped.
-		o.lease.by = ctx
-		u.lost = o.endLost(LeaseEnded)
-		if handle == nil {
-			_ = s.takeLoss(id)
-		} else {
-			s.forgetLoss(o, handle.kind)
-		}
-		return u, u.lost
-	}
+	h := lockstate.Hold{After: after}
 	if after > 0 {
-		if err := o.leaveToNobody(after); err != nil {
-			handle.released = false
-			return u, err
-		}
+		h.Nobody = s.c.nobody()
 	}
-	kind, found := holdKind{}, false
 	if handle != nil {
-		kind = handle.kind
-		handle.cancel(ErrReleased)
-		o.detach(handle)
-	} else if kind, found = toUnlock(o.holds); !found {
+		h.Kind = handle.kind
+	}
+	now := time.Now()
+	step := s.state.Release(&o.Ownership, &h, now)
+	switch step {
+	case lockstate.Loss:
+		leaseOf(o.Lease()).by = ctx
+		return unlocking{o: o, lost: o.lossErr()}, nil
+	case lockstate.Nested:
+		handle.released = false
+		return u, fmt.Errorf("%w: %q has %d of %s", ErrNested, s.name, o.Count(), o.Owner())
+	case lockstate.NoneToTake:
 		return u, &NotHeldError{Name: s.name, Owner: id.owner, ByHold: true}
 	}
-	if o.count == 1 && s.handOffUnasked(o, now, until) {
+	if handle != nil {
+		handle.cancel(ErrReleased)
+		o.detach(handle)
+	}
+	if step == lockstate.HandedOver {
+		s.c.counters.acquired.Add(1)
+		s.c.counters.handedOver.Add(1)
 		return u, nil
 	}
-	o.pop(kind, ErrReleased)
-	u.sends, u.last = true, o.state == releasing
+	u = unlocking{o: o, sends: true, last: step == lockstate.Free, expires: o.Lease().Expiry(now)}
 	if u.last {
-		o.lease.by = ctx
+		leaseOf(o.Lease()).by = ctx
 	}
-	u.expires = o.lease.expiry()
 	return u, nil
 }
 
 // ownershipToUnlock finds the ownership of the hold, and marks the handle as released. The error is the
 // result of the unlock: not held, or a loss. The caller has lockState.mu.
 func (s *lockState) ownershipToUnlock(id identity, handle *handle) (*ownership, error) {
-	o := s.holder
+	var o *ownership
 	if handle != nil {
 		if handle.released {
 			return nil, &NotHeldError{Name: s.name, Owner: id.owner}
 		}
 		handle.released = true
 		o = handle.h
+	} else if held := s.state.Owner(id.owner); held != nil {
+		o = ownershipOf(held)
 	}
 	switch {
-	case o == nil, o.owner != id.owner, o.state == releasing,
+	case o == nil, o.State() == lockstate.Releasing,
 		handle == nil && (id.lost != nil || id.ownership != nil && id.ownership != o):
 		return nil, s.takeLoss(id)
-	case o.state != ended:
+	case o.live():
 		return o, nil
 	case o.err == ErrReleased:
 		return nil, &NotHeldError{Name: s.name, Owner: id.owner}
 	}
-	s.forgetLoss(o, handle.kind)
+	s.state.Forgo(&o.Ownership, handle.kind)
 	if handle.member {
 		return nil, o.err // the MultiLock has an error of its own for the loss
 	}
@@ -142,7 +143,7 @@ func (s *lockState) unconfirmed(ctx context.Context, u unlocking, why error) err
 	if errors.Is(why, ErrClosed) {
 		if u.last { // otherwise Close, or the release of the last hold, ends it
 			s.mu.Lock()
-			u.o.end(ErrClosed)
+			s.state.EndClosed(&u.o.Ownership, time.Now())
 			s.mu.Unlock()
 			u.o.tellClosed()
 		}
@@ -151,7 +152,7 @@ func (s *lockState) unconfirmed(ctx context.Context, u unlocking, why error) err
 	if lost := s.lossOf(u.o); !u.last && lost != nil {
 		return lost
 	}
-	err := &UnconfirmedError{Name: s.name, Owner: u.o.owner, Err: why}
+	err := &UnconfirmedError{Name: s.name, Owner: u.o.Owner(), Err: why}
 	if errors.Is(why, errInterrupted) {
 		err.Err = context.DeadlineExceeded
 		if ctx.Err() != nil {
@@ -182,11 +183,11 @@ func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 		}
 		return s.countUnconfirmed(o, err)
 	}
-	v, _, err := t.setCount(ctx, s.c.commands, o.owner, maxRetries, o.countNow)
+	v, _, err := t.setCount(ctx, s.c.commands, o.Owner(), lockstate.MaxRetries, o.countNow)
 	returned = true
 	switch {
 	case notOurs(v, err):
-		s.lose(o.lease, Overridden)
+		s.lose(o.Lease(), lockstate.Overridden)
 		return s.lossOf(o)
 	case err != nil:
 		return s.countUnconfirmed(o, err)
@@ -199,11 +200,8 @@ func (s *lockState) sendCount(ctx context.Context, o *ownership) error {
 // countNow returns the hold count to send, while the ownership is live. A lease of 0 leaves the TTL
 // alone. The caller has lockState.mu.
 func (o *ownership) countNow() (count int, lease time.Duration, ok bool) {
-	if o.state != live {
-		return 0, 0, false
-	}
-	o.lease.field.counted(o, true)
-	return o.count, 0, true
+	count, ok = o.s.state.SendCount(&o.Ownership)
+	return count, 0, ok
 }
 
 // lossOf returns the loss that has ended o, and nil if o has ended in another way or goes on. The
@@ -225,5 +223,5 @@ func (s *lockState) countUnconfirmed(o *ownership, err error) error {
 		return lost
 	}
 	s.repairCount(o)
-	return &UnconfirmedError{Name: s.name, Owner: o.owner, Err: err}
+	return &UnconfirmedError{Name: s.name, Owner: o.Owner(), Err: err}
 }

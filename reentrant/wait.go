@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -12,16 +13,15 @@ import (
 // later changes.
 type arrival struct {
 	leads bool
-	ahead *ownership // the holder, nil if no owner of this Client holds the lock
-	busy  bool       // this Client itself knows that another owner has the lock
+	ahead string // the owner of this Client that has the lock; empty if none has
 }
 
 // await takes a waiter from its arrival to the end of its wait. It returns nil and no error when another
 // call of the waiter's owner has got the lock: then the caller re-enters.
 func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownership, error) {
 	s.c.counters.waiting.Add(1)
-	limit, stop := w.limit()
-	a := &acquisition{s: s, w: w, ctx: ctx, limit: limit, why: s.c.inquire(&w.request, s.keys.Lock)}
+	limit, stop := w.limit(w.Began)
+	a := &acquisition{s: s, w: w, ctx: ctx, limit: limit, why: s.c.inquire(w.quick, s.keys.Lock)}
 	defer func() { // one defer: of several the compiler would keep a list
 		a.why.stop()
 		stop()
@@ -30,10 +30,7 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 	if at.leads {
 		return a.lead()
 	}
-	a.answered = at.busy
-	if at.ahead != nil {
-		a.lastAnswer.Holder = at.ahead.owner
-	}
+	a.lastAnswer.Holder = at.ahead
 	a.tellWaiting()
 	for {
 		select {
@@ -62,8 +59,8 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 func (a *acquisition) askQueue() (leads bool) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	a.answered = a.answered || a.s.outage.answers != a.w.answers
-	return a.w.state == leading
+	a.s.state.Hear(&a.w.Waiter)
+	return a.w.State() == lockstate.Leading
 }
 
 // acquisition is the wait of one call, from its attempts to the grant or its end. It belongs to the
@@ -76,13 +73,8 @@ type acquisition struct {
 	why   *inquiry
 
 	lastAnswer     lua.Granted // Redis' last answer
-	answered       bool        // whether Redis has answered, or this Client knew that the lock was busy
 	toldWaiting    bool        // the Waiting event was sent
 	busyAtDeadline bool        // ctx's deadline ended the wait, and the lock was busy then
-
-	failures    int       // failed attempts in a row: no answer, or Redis could not serve them
-	failingFrom time.Time // when the outage began that this call has borne
-	failure     error     // the last of them
 
 	pollEvery time.Duration // until the next attempt without a wake-up
 	paidUntil time.Time     // when the attempts that wake-ups called for are paid for (pause.go)
@@ -92,6 +84,7 @@ type acquisition struct {
 // of: a wake-up, the end of the holder's lease, the poll.
 func (a *acquisition) lead() (*ownership, error) {
 	s, w := a.s, a.w
+	w.gone = make(chan struct{})
 	for {
 		var got attempt
 		err := s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) })
@@ -108,11 +101,8 @@ func (a *acquisition) lead() (*ownership, error) {
 			o, _, err := a.settled()
 			return o, err
 		case got.err != nil:
-			if err := a.failed(got.err); err != nil {
-				if !w.single() { // a single attempt gives up sooner than a wait
-					s.endWaits(w, a.failingFrom, a.answered, err)
-				}
-				return a.giveUp(err)
+			if a.failed(got.err) {
+				return a.giveUp(got.err)
 			}
 		default:
 			a.busy(got.answer)
@@ -131,11 +121,13 @@ func (a *acquisition) lead() (*ownership, error) {
 func (a *acquisition) settled() (o *ownership, over bool, err error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	switch a.w.state {
-	case granted, rejoined:
-		return a.w.hold, true, nil
-	case refused:
-		return nil, true, a.notAcquired(a.w.refusal)
+	switch a.w.State() {
+	case lockstate.Granted:
+		return ownershipOf(a.w.Ownership()), true, nil
+	case lockstate.Rejoined:
+		return nil, true, nil
+	case lockstate.Refused:
+		return nil, true, a.notAcquired(a.w.Refusal())
 	default:
 		return nil, false, nil
 	}
@@ -143,7 +135,10 @@ func (a *acquisition) settled() (o *ownership, over bool, err error) {
 
 // busy notes that another owner has the lock.
 func (a *acquisition) busy(answer lua.Granted) {
-	a.lastAnswer, a.answered, a.failures, a.failure = answer, true, 0, nil
+	a.lastAnswer = answer
+	a.s.mu.Lock()
+	a.w.KnewBusy()
+	a.s.mu.Unlock()
 	if a.w.single() {
 		return // one attempt, no wait
 	}
@@ -154,37 +149,29 @@ func (a *acquisition) busy(answer lua.Granted) {
 	a.s.mu.Unlock()
 }
 
-// failed notes an attempt that failed, and returns an error if that ends the wait. There are two limits:
-//
-//   - Redis has answered nothing at all: four attempts, and more than 2 s. Four attempts alone may be
-//     over in a tenth of a second, and go-redis refuses to dial for up to a second after Redis is back.
-//   - The waiter knows that the lock was busy: more than one lease, and more than 2 s. After one lease
-//     without Redis the holder has lost the lock.
-func (a *acquisition) failed(err error) error {
-	a.failure = err
-	if a.failures++; a.failures == 1 {
-		a.s.mu.Lock()
-		a.failingFrom = a.s.outage.startFor(a.w, time.Now())
-		a.s.mu.Unlock()
-	}
-	if !lua.Retryable(err) || errors.Is(err, ErrReplicas) {
-		return err
-	}
-	failing, atLeast := time.Since(a.failingFrom), retryWithin
-	if errors.Is(err, errTooLate) {
-		atLeast = 0 // Redis has answered: to ask it for longer does not help
-	}
-	switch many := a.failures > maxRetries; {
-	case a.w.quick > 0:
-		return err
-	case a.w.single(): // repeated as any other command
-		if many || time.Since(a.w.began) > retryWithin {
-			return err
-		}
-	case !a.answered && many && failing > atLeast, failing > max(atLeast, a.s.c.cfg.lease):
-		return err
-	}
-	return nil
+// failed notes an attempt that failed, and reports whether that ends the wait.
+func (a *acquisition) failed(err error) (over bool) {
+	f := lockstate.Failure{Err: err}
+	f.Final = !lua.Retryable(err) || errors.Is(err, ErrReplicas)
+	f.Late = errors.Is(err, errTooLate)
+	f.Alone = f.Final || f.Late || errors.Is(err, errStale)
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.s.state.FailedAttempt(&a.w.Waiter, f, time.Now())
+}
+
+// failures is how many attempts have failed in a row.
+func (a *acquisition) failures() int {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.w.Failures()
+}
+
+// failure is the error of the last attempt, if that failed.
+func (a *acquisition) failure() error {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.w.Failure()
 }
 
 // interrupted ends a wait whose attempt is still under way. The attempt goes on in the background, and
@@ -197,11 +184,11 @@ func (a *acquisition) interrupted() (*ownership, error) {
 		return a.giveUp(ErrClosed)
 	case a.saysBusy():
 		return a.giveUp(nil)
-	case a.failure != nil:
-		return a.giveUp(a.failure)
-	default:
-		return a.giveUp(a.why.noAnswer())
 	}
+	if err := a.failure(); err != nil {
+		return a.giveUp(err)
+	}
+	return a.giveUp(a.why.noAnswer())
 }
 
 // tellWaiting tells the event Waiting, once for each call.
@@ -212,6 +199,6 @@ func (a *acquisition) tellWaiting() {
 			return // nobody listens: do not look up the holder's name
 		}
 		holder := a.lastAnswer.Holder
-		a.s.c.waiting(Event{Ctx: a.w.ctx, Name: a.s.name, Owner: a.w.owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})
+		a.s.c.waiting(Event{Ctx: a.w.ctx, Name: a.s.name, Owner: a.w.Owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})
 	}
 }

@@ -1,10 +1,6 @@
-package reentrant
+package lockstate
 
-import (
-	"time"
-
-	"github.com/redlatch/redlatch/lua"
-)
+import "time"
 
 const (
 	// maxHandOffs is how often in a row this Client hands a lock over inside while waiters of other
@@ -25,6 +21,12 @@ const (
 	aloneFor = 10 * time.Millisecond
 )
 
+// Elsewhere is what Redis says of the clients that wait, besides this one.
+type Elsewhere struct {
+	Clients  int // of Redlatch
+	Redisson int // of Redisson; negative: Redis cannot count them
+}
+
 // budget counts the hand-offs inside this Client, and bounds them while others wait.
 type budget struct {
 	used       int       // hand-offs since the lock came here, or Redis said that no other client waits
@@ -39,10 +41,10 @@ func (b *budget) reset(now time.Time) { b.used, b.since, b.aloneUntil = 0, now, 
 
 // learn notes what Redis said of the clients that wait elsewhere. If Redis cannot count Redisson's
 // waiters, there may be some.
-func (b *budget) learn(g lua.Granted, now time.Time) {
-	b.others = g.Others > 0 || g.RedissonWaiters != 0
+func (b *budget) learn(e Elsewhere, now time.Time) {
+	b.others = e.Clients > 0 || e.Redisson != 0
 	switch {
-	case g.RedissonWaiters > 0:
+	case e.Redisson > 0:
 		b.limit = maxHandOffsBesideRedisson
 	case b.others:
 		b.limit = maxHandOffs

@@ -1,0 +1,92 @@
+package lockstate
+
+import (
+	"time"
+
+	"github.com/redlatch/redlatch/watchdog"
+)
+
+// MaybeRegistered is an arrival that is not known: the attempt that may have registered the Client was
+// not answered.
+const MaybeRegistered = -1
+
+// Refusal says why this Client gives back a lock that Redis has just granted.
+type Refusal int8
+
+const (
+	Accepted    Refusal = iota
+	CallLeft            // the call has left
+	Closing             // the Client closes
+	FewReplicas         // replicas are missing
+	TooLate             // the lease is over already
+)
+
+// BeginAttempt reports whether a waiter still leads, and notes its attempt, which is about to be sent.
+func (s *State) BeginAttempt(w *Waiter, now time.Time) (leads bool) {
+	if w.state != Leading {
+		return false
+	}
+	s.CommandBegun(now)
+	return true
+}
+
+// Granted makes a waiter's owner an owner of the lock, after the answer to its attempt. If the Client
+// refuses the grant, the ownership is already being released, and the engine sends that.
+func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal) {
+	s.CommandEnded()
+	s.busy = false
+	s.outage.answers++
+	s.arrival = 0
+	s.budget.reset(now)
+	o := s.own(&w.Request, g, now)
+	if refusal := s.refusal(o, w, g, now); refusal != Accepted {
+		o.refused = true
+		o.beginRelease(now)
+		return o, refusal
+	}
+	s.grant(w, o)
+	return o, Accepted
+}
+
+func (s *State) refusal(o *Ownership, w *Waiter, g Grant, now time.Time) Refusal {
+	switch {
+	case w.state == Left:
+		return CallLeft
+	case s.closing:
+		return Closing
+	case g.Missing != nil:
+		return FewReplicas
+	case watchdog.Left(o.lease.ValidUntil(), now) <= 0:
+		return TooLate
+	}
+	return Accepted
+}
+
+// FoundBusy settles an attempt that found another owner. registered: the attempt has put the Client into
+// the registry of waiters, where it stands with that arrival.
+func (s *State) FoundBusy(registered bool, arrival int64) {
+	s.CommandEnded()
+	s.busy = s.waiting.first != nil
+	s.outage.answers++
+	if registered {
+		s.arrival = arrival
+	}
+	s.leaveRegistry()
+}
+
+// AttemptFailed settles an attempt that failed. If its outcome is unknown, the owner's field may be in
+// Redis, and the Client in the registry of waiters, if the attempt was to register it.
+func (s *State) AttemptFailed(w *Waiter, unknown, registers bool, now time.Time) {
+	s.CommandEnded()
+	s.busy = false
+	if unknown {
+		w.unknownOutcome = true
+		if w.state == Left {
+			s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
+		}
+		if registers && s.arrival == 0 {
+			s.arrival = MaybeRegistered // otherwise leaveRegistry would not take this Client out
+		}
+	}
+	s.leaveRegistry()
+}

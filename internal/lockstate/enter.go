@@ -1,0 +1,113 @@
+package lockstate
+
+import "time"
+
+// Entry is what becomes of a call that wants the lock.
+type Entry struct {
+	Kind EntryKind
+	Of   *Ownership // Reenter: to be entered again; Busy: that is ahead, if it is one of this Client's
+	Loss *Losses    // Owed
+}
+
+// EntryKind says which.
+type EntryKind int8
+
+const (
+	Wait     EntryKind = iota // Enqueue
+	Reenter                   // the owner has the lock: one hold more
+	Outdated                  // the hold that the call's ctx comes from has ended: find its owner anew
+	Owed                      // the owner has lost the lock, and may believe that it still holds it
+	Busy                      // a single attempt, and another call or owner is ahead
+	Refuse                    // the Client closes
+)
+
+// Enter decides what becomes of a call. of is the ownership that the call's ctx comes from, or nil.
+func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
+	holds := s.Owner(r.Owner)
+	if of != nil && (of != holds || of.state != Live) {
+		return Entry{Kind: Outdated}
+	}
+	if holds != nil && holds.state == Live {
+		return Entry{Kind: Reenter, Of: holds}
+	}
+	if lost := s.owed(r.Owner, now); lost != nil {
+		return Entry{Kind: Owed, Loss: lost}
+	}
+	if s.closing {
+		return Entry{Kind: Refuse}
+	}
+	if ahead := s.Ahead(r.Mode); r.Single && (ahead != nil || s.waiting.first != nil) {
+		return Entry{Kind: Busy, Of: ahead}
+	}
+	return Entry{Kind: Wait}
+}
+
+// Enqueue adds a waiter to the wait queue. If no owner and no waiter is ahead, it leads at once.
+func (s *State) Enqueue(w *Waiter) {
+	w.patience.answers = s.outage.answers
+	s.waiting.add(w)
+	if len(s.owners) > 0 && s.cfg.Handoff == Never {
+		// The next release frees the lock for other clients. Subscribe now, so that the first attempt
+		// after it can register this Client. Otherwise the others have the lock twice in a row.
+		s.engine.Listen()
+	}
+	s.promote()
+}
+
+// promote lets the first waiter lead if it conflicts with no owner of this Client.
+func (s *State) promote() {
+	if w := s.waiting.first; w != nil && w.state == Queued && s.Ahead(w.Mode) == nil {
+		w.state, w.led = Leading, true
+		w.Call.Notify()
+	}
+}
+
+// remove takes a waiter out of the wait queue, in its final state.
+func (s *State) remove(w *Waiter, final WaiterState) {
+	w.state = final
+	s.waiting.remove(w)
+	if s.waiting.first == nil {
+		s.busy = false
+		s.engine.StopListening()
+	}
+	w.Call.Notify()
+}
+
+// refuse ends a wait with an error that is not about this waiter alone.
+func (s *State) refuse(w *Waiter, err error) {
+	w.refusal = err
+	s.remove(w, Refused)
+}
+
+// grant gives a waiter its ownership. Other waiters of the same owner have to enter again: they would
+// wait for their own owner.
+func (s *State) grant(w *Waiter, o *Ownership) {
+	w.ownership = o
+	s.remove(w, Granted)
+	for _, same := range s.waiting.ofOwner(w) {
+		s.remove(same, Rejoined)
+	}
+	s.promote() // the next one, if they share the lock
+}
+
+// Leave takes a waiter out of the wait queue. Its call ends without the lock.
+func (s *State) Leave(w *Waiter, now time.Time) {
+	s.remove(w, Left)
+	if w.unknownOutcome {
+		s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
+	}
+	s.promote()
+	s.leaveRegistry()
+}
+
+// GiveBack takes back the hold of a call that left at the moment of its grant. Another call of the same
+// owner may have entered since; its hold stays. It reports whether there is a command to send, and
+// whether the hold was the last.
+func (s *State) GiveBack(o *Ownership, kind HoldKind, now time.Time) (send, last bool) {
+	if o.state != Live {
+		s.Forgo(o, kind) // its call will not unlock it
+		return false, false
+	}
+	o.pop(kind, now)
+	return true, o.state == Releasing
+}

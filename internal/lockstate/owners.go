@@ -1,0 +1,67 @@
+package lockstate
+
+import (
+	"slices"
+	"time"
+)
+
+// Owner returns the ownership of an owner that is live or being released, or nil.
+func (s *State) Owner(owner string) *Ownership {
+	for _, o := range s.owners {
+		if o.owner == owner {
+			return o
+		}
+	}
+	return nil
+}
+
+// Holder returns the ownership that has the lock alone, live or being released. It is nil if there is
+// none, or the owners share the lock.
+func (s *State) Holder() *Ownership {
+	if len(s.owners) == 1 && s.owners[0].mode == Exclusive {
+		return s.owners[0]
+	}
+	return nil
+}
+
+// Owners are the ownerships that are live or being released. The caller must not change the slice.
+func (s *State) Owners() []*Ownership { return s.owners }
+
+// Ahead returns an ownership that a call in that mode has to wait for, or nil.
+func (s *State) Ahead(wanted Mode) *Ownership {
+	for _, o := range s.owners {
+		if Conflicts(o.mode, wanted) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Busy reports whether the Client itself knows that a call in that mode has to wait.
+func (s *State) Busy(wanted Mode) bool { return s.busy || s.Ahead(wanted) != nil }
+
+// HolderOf returns the ownership that goes on with a lease, unless it has ended.
+func (s *State) HolderOf(l *Lease) *Ownership {
+	for _, o := range s.owners {
+		if o.lease == l {
+			return o
+		}
+	}
+	return nil
+}
+
+// StandsFor reports whether the owner has the lock, or Redis may have its field for an owner that does.
+func (s *State) StandsFor(owner string) bool {
+	return slices.ContainsFunc(s.owners, func(o *Ownership) bool {
+		return o.owner == owner || o.lease.field.standsFor(owner)
+	})
+}
+
+// Silent reports whether Redis has not answered this Client for so long that the Client does not know any
+// more who holds the lock. The question may have been an attempt, or a release of this Client's.
+func (s *State) Silent(now time.Time) bool {
+	if slices.ContainsFunc(s.owners, func(o *Ownership) bool { return o.state == Live }) {
+		return false // an owner of this Client holds the lock, as Redis has confirmed
+	}
+	return s.outage.silent(now)
+}
