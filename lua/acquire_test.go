@@ -31,7 +31,7 @@ func TestAcquireBusy(t *testing.T) {
 			if g.Verdict != lua.Busy || g.Holder != "a:1" || g.Since != 0 || g.TTL > lease || g.TTL < lease-slack {
 				t.Fatalf("%+v", g)
 			}
-			// Another owner of the same client is as much a stranger.
+			// Another owner of the same client gets the same answer.
 			if g := a.acquire(t, lua.Acquire{Owner: "2"}); g.Verdict != lua.Busy || g.Holder != "a:1" {
 				t.Fatalf("%+v", g)
 			}

@@ -59,15 +59,15 @@ func BenchmarkRelease(b *testing.B) {
 // BenchmarkRenew500 is one batch of the watchdog's.
 func BenchmarkRenew500(b *testing.B) {
 	const batch = 500
-	var tenants []lua.FieldOwner
+	var fields []lua.FieldOwner
 	var reply []any
 	for i := range batch {
-		tenants = append(tenants, lua.FieldOwner{Lock: fmt.Sprintf("%s:%d", name, i), Owner: benchOwner})
+		fields = append(fields, lua.FieldOwner{Lock: fmt.Sprintf("%s:%d", name, i), Owner: benchOwner})
 		reply = append(reply, int64(1))
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r, err := lua.Renew(b.Context(), answers{reply}, tenants, lease); err != nil || r[batch-1] != lua.Renewed {
+		if r, err := lua.Renew(b.Context(), answers{reply}, fields, lease); err != nil || r[batch-1] != lua.Renewed {
 			b.Fatal(r, err)
 		}
 	}

@@ -11,7 +11,7 @@ var (
 	call       = regexp.MustCompile(`redis\.p?call\(([^()]*(?:\([^()]*\)[^()]*)*)\)`)
 	assignment = regexp.MustCompile(`(?m)^local ([\w, ]+) = (.+)$`)
 	parameters = regexp.MustCompile(`local function \w+\(([\w, ]+)\)`)
-	helper     = regexp.MustCompile(`\b(wake|wake_strangers|raise)\(([^)]*)\)`)
+	helper     = regexp.MustCompile(`\b(wake|wake_redisson|raise)\(([^)]*)\)`)
 	element    = regexp.MustCompile(`^KEYS\[\d\]$`)
 )
 

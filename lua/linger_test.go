@@ -88,9 +88,9 @@ func TestLingerLate(t *testing.T) {
 	})
 }
 
-// All waiters are told, since no script wakes the next one when Redis frees the lock. They stay
+// The script sends a message to all waiters, since no script wakes the next one when Redis frees the lock. They stay
 // registered, and the lock is kept for none of them.
-func TestLingerTells(t *testing.T) {
+func TestLingerWakesAllWaiters(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, c, b)
@@ -107,7 +107,7 @@ func TestLingerTells(t *testing.T) {
 		if r.exists(t, a.keys.Turn()) {
 			t.Fatal("a turn")
 		}
-		r.unchanged(t, func() { // twice tells nobody
+		r.unchanged(t, func() { // the second run sends no message
 			a.linger(t, "1", lease, order)
 			sub.wantNothing(t, r)
 		})

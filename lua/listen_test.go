@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// subscription is one waiter's ears.
+// subscription is what one waiter is subscribed to.
 type subscription struct {
 	ps       *redis.PubSub
 	channels []string

@@ -42,7 +42,7 @@ func TestMutantYieldBesideTheDead(t *testing.T) {
 				}
 				r.queue(t, a, queue...)
 				listen(t, r, b.keys.Own())
-				stranger(t, r)
+				redissonWaiter(t, r)
 				a.release(t, "1", lua.Order{})
 				r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
 				if g := b.acquire(t, lua.Acquire{Owner: "1"}); g.Verdict != lua.Busy || !g.Yielded {
@@ -67,7 +67,7 @@ func TestMutantMaybeRegisteredComesLast(t *testing.T) {
 
 // If subscribers cannot be counted, no answer says that no client of Redisson waits. A client that
 // has left the common channel first is not subtracted from the clients that wait.
-func TestMutantStrangersAreCountedOrUnknown(t *testing.T) {
+func TestMutantRedissonWaitersAreCountedOrUnknown(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})

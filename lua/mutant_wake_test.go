@@ -14,11 +14,11 @@ func TestMutantTurnIsForeign(t *testing.T) {
 		"registered": func(t *testing.T, r *rig, a *client) { r.queue(t, a, r.client("b")) },
 		"Redisson": func(t *testing.T, r *rig, a *client) {
 			r.queue(t, a)
-			stranger(t, r)
+			redissonWaiter(t, r)
 		},
 		"both": func(t *testing.T, r *rig, a *client) {
 			r.queue(t, a, r.client("b"))
-			stranger(t, r)
+			redissonWaiter(t, r)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestMutantTurnIsForeign(t *testing.T) {
 	}
 }
 
-// Nobody is registered, and a client of Redisson waits at a node that does not tell who
-// listens sharded: it listens plainly, and so it is told plainly.
+// Nobody is registered, and a client of Redisson waits at a node that does not
+// count sharded subscriptions. It subscribes plainly, and so the message goes by PUBLISH.
 func TestMutantShardedRefusedToRedisson(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")

@@ -6,8 +6,8 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// stranger listens as a waiter of Redisson does: on the common channel only.
-func stranger(t *testing.T, r *rig) {
+// redissonWaiter listens as a waiter of Redisson does: on the common channel only.
+func redissonWaiter(t *testing.T, r *rig) {
 	t.Helper()
 	ps := r.rdb.Subscribe(t.Context(), r.client("a").keys.Channel())
 	t.Cleanup(func() { ps.Close() })
@@ -18,12 +18,12 @@ func stranger(t *testing.T, r *rig) {
 
 // A woken Go client would always be quicker than Redisson. So with both waiting the
 // freed lock is kept from all Go clients, and the woken one comes again.
-func TestReleaseYieldsToStrangers(t *testing.T) {
+func TestReleaseYieldsToRedisson(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
 		sub := listen(t, r, b.keys.Own(), a.keys.Channel())
-		stranger(t, r)
+		redissonWaiter(t, r)
 		a.release(t, "1", lua.Order{})
 		sub.want(t, b.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "-0")
@@ -33,19 +33,19 @@ func TestReleaseYieldsToStrangers(t *testing.T) {
 				t.Fatalf("%s: %+v", own.id, g)
 			}
 		}
-		r.expire(t, a.keys.Turn()) // the stranger never came
+		r.expire(t, a.keys.Turn()) // Redisson never came
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Done)
 	})
 }
 
-// Once a stranger has the lock it is not kept any longer, so that at its release
+// Once Redisson has the lock it is not kept any longer, so that at its release
 // all are equal.
-func TestYieldEndsWhenTheStrangerHasTheLock(t *testing.T) {
+func TestYieldEndsWhenRedissonHasTheLock(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
 		listen(t, r, b.keys.Own(), a.keys.Channel())
-		stranger(t, r)
+		redissonWaiter(t, r)
 		a.release(t, "1", lua.Order{})
 		r.rdb.HSet(t.Context(), a.keys.Lock, "java:1", 1)
 		r.rdb.PExpire(t.Context(), a.keys.Lock, lease)
@@ -58,12 +58,12 @@ func TestYieldEndsWhenTheStrangerHasTheLock(t *testing.T) {
 
 // Redisson's release may be heard before anybody of ours has seen that it had the
 // lock: it has had its turn all the same.
-func TestYieldEndsWithTheStrangersRelease(t *testing.T) {
+func TestYieldEndsWithRedissonsRelease(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
 		r.queue(t, a, b)
 		listen(t, r, b.keys.Own(), a.keys.Channel())
-		stranger(t, r)
+		redissonWaiter(t, r)
 		a.release(t, "1", lua.Order{})
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1"}).Verdict, lua.Busy)
 		wantVerdict(t, "b", b.acquire(t, lua.Acquire{Owner: "1", AfterRedisson: true}).Verdict, lua.Done)
@@ -74,7 +74,7 @@ func TestYieldEndsWithTheStrangersRelease(t *testing.T) {
 }
 
 // Go clients alone are not Redisson's waiters, whether or not they wait just now.
-func TestNoStrangersAmongGoClients(t *testing.T) {
+func TestNoRedissonWaitersAmongGoClients(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b)
@@ -83,9 +83,9 @@ func TestNoStrangersAmongGoClients(t *testing.T) {
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.RedissonWaiters != 0 || g.Others != 1 {
 			t.Fatalf("transfer: %+v", g)
 		}
-		stranger(t, r)
+		redissonWaiter(t, r)
 		if g := a.transfer(t, lua.Transfer{From: "2", To: "3"}); g.Verdict != lua.Done || g.RedissonWaiters != 1 || g.Others != 1 {
-			t.Fatalf("transfer beside a stranger: %+v", g)
+			t.Fatalf("transfer beside Redisson: %+v", g)
 		}
 	})
 }
@@ -97,7 +97,7 @@ func TestLeaveDuringYield(t *testing.T) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b, c)
 		sub := listen(t, r, b.keys.Own(), c.keys.Own(), a.keys.Channel())
-		stranger(t, r)
+		redissonWaiter(t, r)
 		a.release(t, "1", lua.Order{})
 		sub.want(t, b.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "-0")

@@ -44,16 +44,16 @@ func (p *pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 // many makes n locks, of which every tenth is somebody else's.
 func many(t *testing.T, r *rig, n int) []lua.FieldOwner {
 	t.Helper()
-	tenants := make([]lua.FieldOwner, n)
-	for i := range tenants {
-		tenants[i] = lua.FieldOwner{Lock: fmt.Sprintf("{x}many:%d", i), Owner: "a:1"}
+	fields := make([]lua.FieldOwner, n)
+	for i := range fields {
+		fields[i] = lua.FieldOwner{Lock: fmt.Sprintf("{x}many:%d", i), Owner: "a:1"}
 		owner := "a:1"
 		if i%10 == 0 {
 			owner = "b:1"
 		}
-		r.foreign(t, tenants[i].Lock, "HSET", tenants[i].Lock, owner, "1")
+		r.foreign(t, fields[i].Lock, "HSET", fields[i].Lock, owner, "1")
 	}
-	return tenants
+	return fields
 }
 
 func wantMany(t *testing.T, got []lua.Renewal, want func(i int) lua.Renewal) {
@@ -68,7 +68,7 @@ func wantMany(t *testing.T, got []lua.Renewal, want func(i int) lua.Renewal) {
 // Many locks are renewed by scripts of 500, in one round trip, also when Redis does not know the script.
 func TestRenewManyTogether(t *testing.T) {
 	onReal(t, func(t *testing.T, r *rig) { // miniredis looks at all keys at each command
-		tenants := many(t, r, 1700)
+		fields := many(t, r, 1700)
 		every10th := func(i int) lua.Renewal {
 			if i%10 == 0 {
 				return lua.NotOwner
@@ -90,12 +90,12 @@ func TestRenewManyTogether(t *testing.T) {
 				}
 				seen := &pipelines{}
 				r.rdb.AddHook(seen)
-				got, err := lua.Renew(t.Context(), p.Processor, tenants, time.Hour)
-				if err != nil || len(got) != len(tenants) {
+				got, err := lua.Renew(t.Context(), p.Processor, fields, time.Hour)
+				if err != nil || len(got) != len(fields) {
 					t.Fatal(len(got), err)
 				}
 				wantMany(t, got, every10th)
-				r.wantTTL(t, tenants[1699].Lock, time.Hour)
+				r.wantTTL(t, fields[1699].Lock, time.Hour)
 				if sizes := fmt.Sprint(seen.sizes); sizes != p.want {
 					t.Errorf("pipelines of %s commands, want %s", sizes, p.want)
 				}
@@ -107,13 +107,13 @@ func TestRenewManyTogether(t *testing.T) {
 // The connection breaks under one of the scripts: its locks are Refused, the others have their answers.
 func TestRenewManyInPart(t *testing.T) {
 	onReal(t, func(t *testing.T, r *rig) { // miniredis looks at all keys at each command
-		tenants := many(t, r, 1700)
-		if _, err := lua.Renew(t.Context(), r.rdb, tenants[:1], time.Hour); err != nil {
+		fields := many(t, r, 1700)
+		if _, err := lua.Renew(t.Context(), r.rdb, fields[:1], time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		r.rdb.AddHook(&pipelines{lose: 2})
-		got, err := lua.Renew(t.Context(), r.rdb, tenants, time.Hour)
-		if !errors.Is(err, errLost) || len(got) != len(tenants) {
+		got, err := lua.Renew(t.Context(), r.rdb, fields, time.Hour)
+		if !errors.Is(err, errLost) || len(got) != len(fields) {
 			t.Fatal(len(got), err)
 		}
 		wantMany(t, got, func(i int) lua.Renewal {

@@ -66,7 +66,7 @@ func TestRenewBatch(t *testing.T) {
 		r.foreign(t, "{x}string", "SET", "{x}string", "s")
 		r.foreign(t, "{x}other", "HSET", "{x}other", "b:1", "1")
 		r.foreign(t, "{x}mine", "HSET", "{x}mine", "a:1", "1")
-		r.foreign(t, "{x}heirs", "HSET", "{x}heirs", "a:1", "1")
+		r.foreign(t, "{x}next", "HSET", "{x}next", "a:1", "1")
 		before := r.snapshot(t)
 		got, err := lua.Renew(t.Context(), r.rdb, []lua.FieldOwner{
 			{Lock: "{x}string", Owner: "a:1", Next: "a:2"},
@@ -74,7 +74,7 @@ func TestRenewBatch(t *testing.T) {
 			{Lock: "{x}none", Owner: "a:1", Next: "a:2"},
 			{Lock: "{x}other", Owner: "a:1", Next: "a:2"},
 			{Lock: "{x}mine", Owner: "a:1"},
-			{Lock: "{x}heirs", Owner: "a:0", Next: "a:1"},
+			{Lock: "{x}next", Owner: "a:0", Next: "a:1"},
 		}, time.Hour)
 		want := []lua.Renewal{lua.NotOwner, lua.Renewed, lua.NotOwner, lua.NotOwner, lua.Renewed, lua.Renewed}
 		if err != nil || !slices.Equal(got, want) {
@@ -82,7 +82,7 @@ func TestRenewBatch(t *testing.T) {
 		}
 		r.wantTTL(t, name, time.Hour)
 		r.wantTTL(t, "{x}mine", time.Hour)
-		r.wantTTL(t, "{x}heirs", time.Hour)
+		r.wantTTL(t, "{x}next", time.Hour)
 		after := r.snapshot(t)
 		for _, key := range []string{"{x}string", "{x}other"} {
 			if after[key] != before[key] {
@@ -94,12 +94,12 @@ func TestRenewBatch(t *testing.T) {
 
 func TestRenewMany(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
-		tenants := make([]lua.FieldOwner, 10_000)
-		for i := range tenants {
-			tenants[i] = lua.FieldOwner{Lock: name, Owner: "nobody"}
+		fields := make([]lua.FieldOwner, 10_000)
+		for i := range fields {
+			fields[i] = lua.FieldOwner{Lock: name, Owner: "nobody"}
 		}
-		got, err := lua.Renew(t.Context(), r.rdb, tenants, time.Hour)
-		if err != nil || len(got) != len(tenants) || slices.ContainsFunc(got, func(r lua.Renewal) bool { return r != lua.NotOwner }) {
+		got, err := lua.Renew(t.Context(), r.rdb, fields, time.Hour)
+		if err != nil || len(got) != len(fields) || slices.ContainsFunc(got, func(r lua.Renewal) bool { return r != lua.NotOwner }) {
 			t.Fatal(len(got), err)
 		}
 	})

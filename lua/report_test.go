@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 }
 
 // Clients of Redisson are counted, and what else stands in the hash is read.
-func TestReportOfStrangers(t *testing.T) {
+func TestReportOfRedissonWaiters(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.client("a")
 		a.acquire(t, lua.Acquire{Owner: "1"})

@@ -7,8 +7,8 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// shardedStranger listens as a waiter of Redisson does in a cluster.
-func shardedStranger(t *testing.T, r *rig) {
+// shardedRedissonWaiter listens as a waiter of Redisson does in a cluster.
+func shardedRedissonWaiter(t *testing.T, r *rig) {
 	t.Helper()
 	ps := r.rdb.SSubscribe(t.Context(), r.client("a").keys.Channel())
 	t.Cleanup(func() { ps.Close() })
@@ -30,7 +30,7 @@ func listenSharded(t *testing.T, r *rig, channels ...string) *subscription {
 	return &subscription{ps: ps}
 }
 
-func TestShardedReleaseYieldsToStrangers(t *testing.T) {
+func TestShardedReleaseYieldsToRedisson(t *testing.T) {
 	redistest.Needs(t, "7.0", "sharded pub/sub")
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
@@ -39,12 +39,12 @@ func TestShardedReleaseYieldsToStrangers(t *testing.T) {
 		r.queue(t, a, b)
 		sub := listenSharded(t, r, b.keys.Own(), a.keys.Channel(), a.keys.Listeners())
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.RedissonWaiters != 0 {
-			t.Fatalf("without a stranger: %+v", g)
+			t.Fatalf("without Redisson: %+v", g)
 		}
-		stranger(t, r) // who listens plainly is not counted, nor would he hear anything
-		shardedStranger(t, r)
+		redissonWaiter(t, r) // who listens plainly is not counted, nor would he hear anything
+		shardedRedissonWaiter(t, r)
 		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.RedissonWaiters != 1 {
-			t.Fatalf("beside a stranger: %+v", g)
+			t.Fatalf("beside Redisson: %+v", g)
 		}
 		a.release(t, "1", lua.Order{})
 		sub.want(t, b.keys.Own(), "0")

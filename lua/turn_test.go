@@ -71,7 +71,7 @@ func TestTurnBesideHolder(t *testing.T) {
 	})
 }
 
-// Java knows nothing of turns and takes the free lock. The turn then ends no
+// Redisson does not look at turns, and takes the free lock. The turn then ends no
 // later than its pause, and a release hands it to the next.
 func TestTurnOverrunByJava(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {

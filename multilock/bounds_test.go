@@ -96,7 +96,7 @@ func TestSingleAttemptWhenServersFallSilent(t *testing.T) {
 	})
 }
 
-// A loss by silence is nobody's word. It says all the same which servers were silent, and
+// No server reports a loss by silence. Its error names the servers that were silent all the same, and
 // not the one that was not.
 func TestLossNamesSilentServers(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {

@@ -44,7 +44,7 @@ func silenceAll(v *virtual) (end func()) {
 	}
 }
 
-// ErrBusy is said exactly where TryLock returns false and nil, and where it would have if the deadline of
+// The error is ErrBusy exactly where TryLock returns false and nil, and where it would have if the deadline of
 // ctx had been its limit.
 func TestBusyIsWhatTryLockSays(t *testing.T) {
 	nothing := func() {}

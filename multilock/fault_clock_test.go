@@ -65,7 +65,7 @@ func TestFault58ClockOfAMinority(t *testing.T) {
 // The same jump under a hold that has only two of three members, one of which is on that
 // server: the rival gets a majority by it and the third while the holder trusts its own. That
 // is what docs/guarantees.md excepts, and without this test the one above might be blind. The
-// holder is told at the next renewal.
+// holder finds out at the next renewal.
 func TestFault58ClockOfASharedMember(t *testing.T) {
 	t.Parallel()
 	const lease = 9 * time.Second // the rival is to be there before the next renewal

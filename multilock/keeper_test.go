@@ -37,8 +37,8 @@ func TestSilentMinorityUnderALongLimit(t *testing.T) {
 	}
 }
 
-// A server of three has forgotten its lock, gives it anew after long, and never says who it is: to
-// take it takes two limits.
+// A server of three has forgotten its lock, grants it again only slowly, and never gives its run_id: an
+// acquisition there takes two limits.
 func TestSlowMemberUnderALongLimit(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		h, err := v.process().quorum(t, name, multilock.WithMemberLimit(lease/2)).Acquire(v.ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// notedIn is how long it may take until a renewal says that a lock is gone.
+// notedIn is how long it may take until a renewal finds that a lock is gone.
 const notedIn = lease/3 + 50*time.Millisecond
 
 func TestFault54AllLostWithOneMember(t *testing.T) {

@@ -36,7 +36,7 @@ func TestMutantTrustCountsFromTheQuestion(t *testing.T) {
 			most := watchdog.Validity(asked, lease)
 			mu.Unlock()
 			if until := hold.ValidUntil(); until.After(most) {
-				t.Fatalf("trusted for %v longer than the servers' word allows", until.Sub(most))
+				t.Fatalf("trusted for %v longer than the servers' answers allow", until.Sub(most))
 			}
 			v.pass(lease / 10)
 		}
@@ -107,7 +107,7 @@ func TestMutantGraceIsBounded(t *testing.T) {
 }
 
 // Redis counts its uptime between two instants that it has cut to seconds, so right after
-// its start it may say 1 s. A server is not counted sooner for that.
+// its start it may answer 1 s. A server is not counted sooner for that.
 func TestMutantUptimeIsCutToSeconds(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, v *virtual) {
 		l := v.process().quorum(t, name)

@@ -104,7 +104,7 @@ func TestLossIsNotARefusal(t *testing.T) {
 	})
 }
 
-// What was held at the last try is told also by a call that ends between two tries.
+// The error names what was held at the last try, also when the call ends between two tries.
 func TestNotAcquiredTellsWhatWasHeld(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		l := v.process().all(t, name)

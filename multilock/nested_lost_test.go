@@ -9,8 +9,8 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// An owner that has lost the lock, which its monitor has found, hears so from nested calls until it
-// has released as often as it had locked, though somebody else has had it in between. Then, and after
+// When the monitor has found that an owner has lost the lock, nested calls return ErrLost until the
+// owner has released as often as it had locked, though somebody else has had it in between. Then, and after
 // a fixed lease that nobody released, it may take it again.
 func TestNestedLockAfterAKnownLoss(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {

@@ -58,8 +58,8 @@ func TestMemberThatIsLostIsNotBusy(t *testing.T) {
 	})
 }
 
-// Servers that have been silent for most of the wait have not said that the lock is
-// another's at the end of it, whatever they said before. A plain lock decides the same.
+// When servers have been silent for most of the wait, the lock is not busy at its end, whatever they
+// answered before. A plain lock decides the same.
 func TestSilenceAtTheLimitIsNotBusy(t *testing.T) {
 	const wait = 10 * time.Second
 	for _, servers := range []int{1, 3} {

@@ -210,8 +210,8 @@ func TestLongestLease(t *testing.T) {
 	})
 }
 
-// A lease longer than the longest does no harm: the servers' word is what is trusted,
-// and for no longer than others stay away from a server that was restarted.
+// A lease longer than the longest does no harm: the MultiLock trusts the servers' answers,
+// and no longer than others stay away from a server that was restarted.
 func TestTrustInAServerEnds(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, v *virtual) {
 		a := v.process()

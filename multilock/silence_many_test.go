@@ -8,8 +8,8 @@ import (
 	"github.com/redlatch/redlatch/multilock"
 )
 
-// Servers that never answer have not said that the lock is another's; that another call of this
-// process is asking them too says nothing. Wait 0 is excepted, a wait is not.
+// When servers never answer, the lock is not busy, even if another call of this process asks them
+// too. Wait 0 is excepted, a wait is not.
 func TestSilentServersThatOthersAskToo(t *testing.T) {
 	forBoth(t, 3, func(t *testing.T, v *virtual, lock func(fleet) *multilock.MultiLock) {
 		a := v.process()

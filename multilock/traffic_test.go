@@ -206,7 +206,7 @@ func TestFixedLeaseInPlainTraffic(t *testing.T) {
 	}
 }
 
-// A quorum that keeps members for longer than their servers' word is good asks again. It does not
+// A quorum that keeps members for longer than it may trust their servers' answers asks again. It does not
 // end with a hold that nobody can trust.
 func TestQuorumKeepsMembersForLongerThanTheLease(t *testing.T) {
 	inTraffic{n: 3, hold: 100 * time.Millisecond, quorum: true, clients: lease}.run(t)

@@ -57,6 +57,23 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 	return errInterrupted
 }
 
+// call is [Client.call] for an f that has a result. It returns the zero T with an error: a caller that
+// has left shares no variable with f, which may still write its own.
+func call[T any](ctx context.Context, c *Client, closing <-chan struct{}, f func(context.Context) T) (T, error) {
+	var result T
+	if err := c.call(ctx, nil, closing, func(ctx context.Context) { result = f(ctx) }); err != nil {
+		var none T
+		return none, err
+	}
+	return result, nil
+}
+
+// response is what Redis has answered, or why it has not. It keeps that error apart from those of call.
+type response[T any] struct {
+	value T
+	err   error
+}
+
 // call is [Client.call] for commands about the lock. The lock state stays in use until f has ended.
 // Otherwise a caller that leaves could be its last user while f still runs. Then the next call would make
 // another lock state, with a sequencer of its own.

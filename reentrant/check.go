@@ -57,19 +57,18 @@ func (c *Client) Check(ctx context.Context, like ...*Lock) (warnings []error, er
 	}
 	asked, cancel := context.WithCancel(ctx) // a ctx that can end: otherwise call ignores closing
 	defer cancel()
-	var found findings
-	var whole bool
-	err = c.call(asked, nil, c.closing, func(lasting context.Context) {
+	found, err := call(asked, c, c.closing, func(lasting context.Context) (found findings) {
 		for _, l := range like {
 			c.checkLike(asked, lasting, l, &found)
 		}
-		whole = asked.Err() == nil && !c.isClosing() // otherwise checkLike has left something out
+		found.whole = asked.Err() == nil && !c.isClosing()
+		return found
 	})
 	switch {
-	case err == nil && whole:
+	case err == nil && found.whole:
 		return found.warnings, errors.Join(found.errs...)
 	case ctx.Err() != nil && !errors.Is(err, ErrClosed):
-		return nil, unchecked(whyEnded(ctx)) // a call that was left may still write found
+		return nil, unchecked(whyEnded(ctx))
 	default:
 		return nil, ErrClosed
 	}
@@ -81,6 +80,8 @@ const probeName = "redlatch-check:"
 // findings are what Check has found so far.
 type findings struct {
 	warnings, errs []error
+
+	whole bool // checkLike has left nothing out
 }
 
 func (f *findings) fail(err error) { f.errs = append(f.errs, err) }

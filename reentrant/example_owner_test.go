@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/redlatch/redlatch/reentrant"
@@ -64,4 +65,60 @@ func ExampleLock_With() {
 	// settled
 	// <nil>
 	// not acquired: true
+}
+
+// An Unlock by another owner than the one that locked.
+func ExampleNotHeldError() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	client, err := reentrant.New(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(context.Background())
+	lock := client.NewLock("order:42")
+	locked := reentrant.WithOwner(context.Background(), "request-7")
+	if err := lock.Lock(locked); err != nil {
+		log.Fatal(err)
+	}
+
+	err = lock.Unlock(reentrant.WithOwner(context.Background(), "request-8"))
+	if why := new(reentrant.NotHeldError); errors.As(err, &why) {
+		_, owner, _ := strings.Cut(why.Owner, ":") // after the Client's ID
+		_, holder, _ := strings.Cut(why.Holder, ":")
+		fmt.Println(why.Name, "is held by", holder, "and not by", owner)
+	}
+	if err := lock.Unlock(locked); err != nil {
+		log.Fatal(err)
+	}
+
+	// Output: order:42 is held by request-7 and not by request-8
+}
+
+// Code that works under any lock: a Lock, one with other defaults, or a MultiLock of package multilock.
+func ExampleDoer() {
+	rdb, stop := exampleRedis()
+	defer stop()
+	ctx := context.Background()
+	client, err := reentrant.New(rdb)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+
+	report := func(lock reentrant.Doer) error {
+		return lock.Do(ctx, func(context.Context) error {
+			fmt.Println("reported")
+			return nil
+		})
+	}
+	lock := client.NewLock("report")
+	fmt.Println(report(lock))
+	fmt.Println(report(lock.With(reentrant.WithFixedLease(time.Minute))))
+
+	// Output:
+	// reported
+	// <nil>
+	// reported
+	// <nil>
 }

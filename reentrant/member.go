@@ -45,7 +45,7 @@ func (m *lockMember) Take(ctx context.Context, terms multi.Terms) (multi.Tenure,
 	// The hold's ctx is made from the one given to Acquire, and must outlive it.
 	lasting, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { end(endOf(ctx)) })
-	hold, err := m.hold(lasting, &request{call: call{terms: terms, member: true}})
+	hold, err := m.hold(lasting, &request{caller: caller{terms: terms, member: true}})
 	if err == nil && stop() {
 		return &tenure{Hold: hold, end: end}, nil
 	}
@@ -110,21 +110,21 @@ func (m *lockMember) Servers(ctx context.Context) ([]multi.Server, error) {
 	case <-ctx.Done():
 		return nil, named(m.name, whyEnded(ctx))
 	}
-	var server multi.Server
-	var answer error
-	switch err := m.c.call(ctx, nil, nil, func(ctx context.Context) {
+	answer, err := call(ctx, m.c, nil, func(ctx context.Context) (got response[multi.Server]) {
 		defer func() { <-m.asking }()
-		server, answer = m.c.describe(ctx, m.keys.Lock)
-	}); {
+		got.value, got.err = m.c.describe(ctx, m.keys.Lock)
+		return got
+	})
+	switch {
 	case errors.Is(err, ErrClosed):
 		<-m.asking // no question was sent
 		return nil, ErrClosed
 	case err != nil:
-		return nil, named(m.name, whyEnded(ctx)) // not answer: a call that was left may still write it
-	case answer != nil:
-		return nil, named(m.name, answer)
+		return nil, named(m.name, whyEnded(ctx))
+	case answer.err != nil:
+		return nil, named(m.name, answer.err)
 	}
-	return []multi.Server{server}, nil
+	return []multi.Server{answer.value}, nil
 }
 
 // describe asks the server that has the key for its run_id and its uptime.

@@ -9,32 +9,36 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// ask runs f, which reads the lock or forces it, until ctx ends.
-func (l *Lock) ask(ctx context.Context, f func(ctx context.Context, id identity) error) error {
+// ask runs f, which reads the lock or forces it, until ctx ends. It returns the zero T with an error.
+func ask[T any](ctx context.Context, l *Lock, f func(ctx context.Context, id identity) (T, error)) (none T, err error) {
 	id, err := l.identify(ctx)
 	if err != nil {
-		return err
+		return none, err
 	}
 	if ctx.Err() != nil {
-		return named(l.name, whyEnded(ctx))
+		return none, named(l.name, whyEnded(ctx))
 	}
-	var answer error
-	switch err := l.c.call(ctx, nil, nil, func(inner context.Context) {
-		answer = l.retry(ctx, func() error { return f(inner, id) })
-		if lua.ForeignKey(answer) {
-			answer = l.c.foreign(inner, l.name, l.keys.Lock, answer)
+	got, err := call(ctx, l.c, nil, func(inner context.Context) (got response[T]) {
+		got.err = l.retry(ctx, func() (err error) {
+			got.value, err = f(inner, id)
+			return err
+		})
+		if lua.ForeignKey(got.err) {
+			got.err = l.c.foreign(inner, l.name, l.keys.Lock, got.err)
 		}
-	}); {
+		return got
+	})
+	switch {
 	case errors.Is(err, ErrClosed):
-		return ErrClosed
+		return none, ErrClosed
 	case err != nil:
-		return named(l.name, whyEnded(ctx))
-	case errors.Is(answer, ErrForeignKey):
-		return answer
-	case answer != nil:
-		return named(l.name, answer)
+		return none, named(l.name, whyEnded(ctx))
+	case errors.Is(got.err, ErrForeignKey):
+		return none, got.err
+	case got.err != nil:
+		return none, named(l.name, got.err)
 	}
-	return nil
+	return got.value, nil
 }
 
 // retry repeats a command that may run twice, but only while its caller waits. If the caller has left, a
@@ -55,31 +59,26 @@ func (l *Lock) retry(ctx context.Context, command func() error) error {
 
 // inspect reads the lock for the calling owner. With own the answer has to be about that owner's holds,
 // and not only about the lock.
-func (l *Lock) inspect(ctx context.Context, own bool) (state lua.Inspection, err error) {
-	var answer lua.Inspection
-	err = l.ask(ctx, func(ctx context.Context, id identity) (err error) {
+func (l *Lock) inspect(ctx context.Context, own bool) (lua.Inspection, error) {
+	return ask(ctx, l, func(ctx context.Context, id identity) (lua.Inspection, error) {
 		behind := l.syncFieldFirst(ctx)
 		// The field may not be synced. If another owner of this Client is the holder, a field of this
 		// owner is left from an earlier ownership. A release may end during the query, so ask for the
 		// holder before and after it.
 		before := l.holder()
-		answer, err = lua.Inspect(ctx, l.c.single, &l.keys, id.owner)
+		state, err := lua.Inspect(ctx, l.c.single, &l.keys, id.owner)
 		holder := l.holder()
 		if holder == nil {
 			holder = before
 		}
 		if id.lost != nil || holder != nil && !id.is(holder) {
-			answer.Count = 0
+			state.Count = 0
 		}
 		if own && err == nil && behind != nil && holder != nil && id.is(holder) {
-			return behind // Redis' answer is about an earlier holder
+			return state, behind // Redis' answer is about an earlier holder
 		}
-		return err
+		return state, err
 	})
-	if err != nil {
-		return lua.Inspection{}, err // not answer: a call that was left may still write it
-	}
-	return answer, nil
 }
 
 // IsLocked reports whether any owner holds the lock, as Redis' master knows it. That may have changed by
@@ -127,9 +126,9 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 // free it later, whichever owner holds it then. If the reply to a first try was lost, ForceUnlock may
 // report false though that try has freed the lock; a holder of this Client is told in that case too.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	var freed, doubted bool
+	var freed, doubted bool // by one of the tries
 	caller := ctx
-	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
+	return ask(ctx, l, func(ctx context.Context, _ identity) (bool, error) {
 		// With the turn Redis grants this Client nothing meanwhile, and hands nothing over. So the Client
 		// knows which of its owners loses the lock.
 		s := l.c.useState(l)
@@ -137,7 +136,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		t := s.takeTurn()
 		defer t.done()
 		if caller.Err() != nil {
-			return whyEnded(caller) // the caller has left while other commands had the turn
+			return false, whyEnded(caller) // the caller has left while other commands had the turn
 		}
 		t.begin()
 		began := time.Now()
@@ -153,12 +152,8 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		if err == nil && (freed || doubted) && robbed != nil {
 			robbed.s.lose(robbed.Lease(), lockstate.Overridden)
 		}
-		return err
+		return freed, err
 	})
-	if err != nil {
-		return false, err // not freed: a call that was left may still write it
-	}
-	return freed, nil
 }
 
 // holder returns the ownership of this Client's owner that holds the lock, or nil.

@@ -22,9 +22,8 @@ func (c *Client) Inspect(ctx context.Context, name string) (Info, error) {
 // names that it cannot get. It needs no permission beyond those of locks, except for the names. It waits
 // and fails as [Lock.IsLocked] does.
 func (l *Lock) Info(ctx context.Context) (Info, error) {
-	var info Info
 	fencing := true
-	err := l.ask(ctx, func(ctx context.Context, _ identity) error {
+	return ask(ctx, l, func(ctx context.Context, _ identity) (info Info, err error) {
 		_ = l.syncFieldFirst(ctx) // then Redis names the present holder
 		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		if what, _ := preflight.DenialOf(err); what == preflight.Key && fencing {
@@ -32,18 +31,14 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 			r, err = lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		}
 		if err != nil {
-			return err
+			return info, err
 		}
 		at := time.Now()
 		info = l.infoOf(r, l.waitersHere(), at)
 		slices.SortStableFunc(info.Waiters, func(a, b Waiter) int { return a.Since.Compare(b.Since) })
 		l.c.nameAll(ctx, info.parties())
-		return nil
+		return info, nil
 	})
-	if err != nil {
-		return Info{}, err // not info: a call that was left may still write it
-	}
-	return info, nil
 }
 
 // waitersHere are the calls that wait in this Client.

@@ -11,7 +11,7 @@ import (
 // waiter is one call in the wait queue.
 type waiter struct {
 	lockstate.Waiter // guarded by lockState.mu, except for its Request, which does not change
-	call
+	caller
 
 	notified chan struct{} // capacity 1: the call is to look at its state
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads
@@ -21,8 +21,8 @@ type waiter struct {
 
 var _ lockstate.Call = (*waiter)(nil)
 
-// call is what a call wants, besides what the lock state has to know of it.
-type call struct {
+// caller is what a call wants, besides what the lock state has to know of it.
+type caller struct {
 	ctx    context.Context // the caller's, for the events of the call
 	of     *ownership      // ctx comes from a hold of it, live a moment ago; nil: from none of this lock
 	lost   error           // ctx comes from a hold of this lock that is lost
@@ -34,7 +34,7 @@ type call struct {
 // request is what a call asks for.
 type request struct {
 	lockstate.Request
-	call
+	caller
 }
 
 // actAs sets for whom the call acts.
@@ -52,7 +52,7 @@ func (c *Client) newWaiter(r *request) *waiter {
 	if !spare {
 		w = &waiter{notified: make(chan struct{}, 1)}
 	}
-	w.Waiter.Request, w.Waiter.Call, w.call = r.Request, w, r.call
+	w.Waiter.Request, w.Waiter.Call, w.caller = r.Request, w, r.caller
 	return w
 }
 
@@ -79,11 +79,11 @@ func (w *waiter) Notify() {
 }
 
 // single reports whether the call is a single attempt, without a wait.
-func (r *call) single() bool { return r.terms.Limited && r.terms.Wait <= 0 }
+func (r *caller) single() bool { return r.terms.Limited && r.terms.Wait <= 0 }
 
 // limit returns a channel that fires at the limit of a wait that began then. Without a limit it is nil.
 // The caller must call stop in any case.
-func (r *call) limit(began time.Time) (limit <-chan time.Time, stop func() bool) {
+func (r *caller) limit(began time.Time) (limit <-chan time.Time, stop func() bool) {
 	d := r.terms.Wait
 	if r.single() {
 		d = r.quick

@@ -37,7 +37,7 @@ func (l *Lock) With(opts ...AcquireOption) *Lock {
 }
 
 // request is what a call wants unless the call says otherwise.
-func (l *Lock) request() request { return request{call: call{terms: l.with}} }
+func (l *Lock) request() request { return request{caller: caller{terms: l.with}} }
 
 // leaseOf is the lease of a call, and whether it is a fixed one.
 func (c *Client) leaseOf(terms multi.Terms) (lease time.Duration, fixed bool) {

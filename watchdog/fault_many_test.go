@@ -24,11 +24,11 @@ func TestFault49HundredThousandLocks(t *testing.T) {
 	end`, 0, locks, lease.Milliseconds()/2)
 	rdb := s.Client(t)
 	r := &redis{answer: func(_ int, ctx context.Context, ts []watchdog.Target) []watchdog.Result {
-		tenants := make([]lua.FieldOwner, len(ts))
+		fields := make([]lua.FieldOwner, len(ts))
 		for i, x := range ts {
-			tenants[i] = lua.FieldOwner{Lock: x.Key, Owner: x.Owner}
+			fields[i] = lua.FieldOwner{Lock: x.Key, Owner: x.Owner}
 		}
-		renewals, err := lua.Renew(ctx, rdb, tenants, lease)
+		renewals, err := lua.Renew(ctx, rdb, fields, lease)
 		res := make([]watchdog.Result, len(ts))
 		for i := range res {
 			res[i] = watchdog.Result{Outcome: watchdog.Failed, Err: err}

@@ -29,12 +29,12 @@ func runAhead(w *watchdog.Watchdog, by *atomic.Int64) {
 	w.SetWall(func(now time.Time) time.Time { return now.Round(0).Add(time.Duration(by.Load())) })
 }
 
-// holder is what holds a lease: the watch by value, and what it has heard.
+// holder is what holds a lease: the watch by value, and the calls that it got.
 type holder struct {
 	watchdog.Watch
 
 	mu      sync.Mutex
-	renewed []time.Time // the validities it was told
+	renewed []time.Time // the validities that it was given
 	lost    []watchdog.Cause
 	lostAt  time.Time
 }

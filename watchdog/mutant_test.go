@@ -10,7 +10,7 @@ import (
 	"github.com/redlatch/redlatch/watchdog"
 )
 
-// slowListener is a holder that takes its time to hear of a renewal.
+// slowListener is a holder whose Renewed takes long.
 type slowListener struct {
 	holder
 	takes time.Duration
