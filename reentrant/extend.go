@@ -146,7 +146,7 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 	if err := s.syncFieldNow(ctx, t, o); err != nil {
 		return err
 	}
-	v, before, err := t.setCount(ctx, s.c.commands, o.Owner(), lockstate.MaxRetries, func() (int, time.Duration, bool) {
+	v, _, err := t.setCount(ctx, s.c.commands, o.Owner(), lockstate.MaxRetries, func() (int, time.Duration, bool) {
 		if x.gone || x.hold.over() != nil {
 			return 0, 0, false
 		}
@@ -156,8 +156,8 @@ func (x *extending) tell(ctx context.Context, t turn) error {
 		s.lose(o.Lease(), lockstate.Overridden)
 		return errSuperseded
 	}
-	if err == nil && before && v != lua.Done {
-		return errInterrupted // by now nobody asks, and the tries before have no answer
+	if err == nil && v != lua.Done {
+		return errInterrupted // by now nobody asks; the tries before were refused, or have no answer
 	}
 	return err
 }

@@ -35,3 +35,21 @@ func TestTimeExtendLeftBeforeAnotherTry(t *testing.T) {
 		must(t, hold.Release(v.ctx))
 	})
 }
+
+// The call leaves after a try that Redis has refused, before the next one: nothing is confirmed either.
+func TestTimeExtendLeftAfterARefusal(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		hold := fixedHold(t, v, v.client().NewLock("job"), 10*lease)
+		before := hold.ValidUntil()
+		v.onScript("2", "epoch", func() string { return "LOADING Redis is loading the dataset in memory" })
+		ctx, cancel := context.WithTimeout(v.ctx, 2*time.Millisecond) // the second try is 4 ms after the first
+		defer cancel()
+		wants(t, hold.Extend(ctx, time.Hour), reentrant.ErrNotExtended)
+		v.pass(lease)
+		if until := hold.ValidUntil(); !until.Equal(before) {
+			t.Errorf("valid for %v more, and Redis has refused", until.Sub(before))
+		}
+		v.onCommand(nil)
+		must(t, hold.Release(v.ctx))
+	})
+}
