@@ -70,7 +70,7 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 			s.attemptAborted(t, w, order, heard)
 		}
 	}()
-	answer, err := command.Run(ctx, acks, &s.keys)
+	answer, err := s.kind.acquire(ctx, acks, &s.keys, command)
 	returned = true
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale

@@ -76,7 +76,7 @@ func (s *lockState) leaveRegistry() {
 		if !needed {
 			return true
 		}
-		if err := lua.Leave(ctx, s.c.single, &s.keys, s.c.id, s.c.wakeUp()); err != nil {
+		if err := s.kind.leave(ctx, s.c.single, &s.keys, s.c.id, s.c.wakeUp()); err != nil {
 			return !lua.Retryable(err)
 		}
 		s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *lockState) leaveRegistry() {
 // resumeListening listens again at once if the hub still has the subscription of an earlier wait: then
 // the first attempt can register already. The caller has lockState.mu.
 func (s *lockState) resumeListening() {
-	if s.wakeups == nil && s.c.hub.Confirmed(s.keys.Own()) {
+	if s.wakeups == nil && s.c.hub.Confirmed(s.kind.ownChannel(&s.keys)) {
 		s.listen()
 	}
 }

@@ -67,8 +67,8 @@ type Client struct {
 	less chan struct{} // capacity 1: work has fallen, and a call of Close waits in finish
 
 	mu     sync.Mutex
-	states map[string]*lockState // guarded by mu; a lock state lives while it has users
-	lost   losses                // guarded by mu
+	states map[stateKey]*lockState // guarded by mu; a lock state lives while it has users
+	lost   losses                  // guarded by mu
 
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
@@ -110,7 +110,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		closing:  make(chan struct{}),
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
-		states:   make(map[string]*lockState),
+		states:   make(map[stateKey]*lockState),
 	}
 	c.cleanups = newCleanups(c)
 	c.nameRecord = newNameRecord(c)
@@ -168,12 +168,12 @@ func (c *Client) ID() string { return c.id }
 // method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
 // of the same name and Client are the same lock.
 func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
-	l := &Lock{c: c, name: name, err: checkName(c.cfg.prefix, name)}
+	l := &Lock{c: c, kind: plain, name: name, err: checkName(c.cfg.prefix, name)}
 	for _, opt := range opts {
 		opt(l)
 	}
 	if l.err == nil {
-		l.keys = lua.KeysOf(c.cfg.prefix+name, c.id)
+		l.keys = l.kind.keys(c.cfg.prefix+name, c.id)
 	}
 	return l
 }
@@ -183,13 +183,13 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.states[l.name]
+	s := c.states[l.state()]
 	if s == nil {
 		s = newLockState(c, l)
 		q := &s.sequencer
 		q.unknown = !c.inheritUntil.IsZero() && time.Now().Before(c.inheritUntil)
 		q.inherited = q.unknown
-		c.states[l.name] = s
+		c.states[l.state()] = s
 	}
 	s.addUser()
 	return s
@@ -199,7 +199,7 @@ func (c *Client) useState(l *Lock) *lockState {
 func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.states[l.name]
+	s := c.states[l.state()]
 	if s != nil {
 		s.addUser()
 	}
@@ -219,10 +219,10 @@ func (c *Client) findState(l *Lock) *lockState {
 func (c *Client) dropState(s *lockState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.users.Load() > 0 || c.states[s.name] != s {
+	if s.users.Load() > 0 || c.states[s.key()] != s {
 		return
 	}
-	delete(c.states, s.name)
+	delete(c.states, s.key())
 	if q := &s.sequencer; q.unknown && !q.inherited { // inheritUntil covers what was inherited
 		c.inheritUntil = time.Now().Add(inheritFor)
 	}

@@ -33,8 +33,7 @@ func (t turn) setCount(ctx context.Context, p lua.Processor, owner string, retri
 		if !ok {
 			return 0, errSuperseded
 		}
-		g, err := lua.Count{Owner: owner, Count: count, Lease: lease, Order: order}.Run(ctx, p, &t.s.keys)
-		return g.Verdict, err
+		return t.s.kind.count(ctx, p, &t.s.keys, lua.Count{Owner: owner, Count: count, Lease: lease, Order: order})
 	})
 }
 
@@ -47,7 +46,7 @@ func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer,
 			*sent = time.Now()
 		}
 		move.Order = order
-		g, err = move.Run(ctx, p, &t.s.keys)
+		g, err = t.s.kind.transfer(ctx, p, &t.s.keys, *move)
 		if err != nil && !lua.Unknown(err) && !t.s.sequencer.unknown {
 			*sent = time.Time{} // neither this try nor one before it has run
 		}
@@ -63,9 +62,9 @@ func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *locks
 	v, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
 		var set bool
 		if left := to.Left(time.Now()); left > 0 {
-			v, set, err = lua.Linger{Owner: owner, Nobody: to.Nobody, While: left, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
+			v, set, err = s.kind.linger(ctx, p, &s.keys, lua.Linger{Owner: owner, Nobody: to.Nobody, While: left, Order: order, Wake: s.c.wakeUp()})
 		} else {
-			v, set, err = lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()}.Run(ctx, p, &s.keys)
+			v, set, err = s.kind.release(ctx, p, &s.keys, lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()})
 		}
 		epochSet = set || order.Epoch == 0
 		return v, err

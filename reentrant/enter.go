@@ -37,7 +37,7 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 // complement adds to a request what the Client and the lock fix for it.
 func (l *Lock) complement(ctx context.Context, r *request) {
 	r.Lease, r.Fixed = l.c.leaseOf(r.terms)
-	r.ctx, r.Fencing, r.Began = ctx, l.fencing, time.Now()
+	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.kind.mode, l.fencing, time.Now()
 	r.quick, r.Single = l.c.quickLimit(r), r.single()
 	r.Once = r.quick > 0
 }

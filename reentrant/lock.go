@@ -17,12 +17,16 @@ import (
 // [Client] is closed. From a method that takes the lock the last two are [ErrNotAcquired] as well.
 type Lock struct {
 	c       *Client
+	kind    *kind
 	name    string
 	keys    lua.Keys
 	fencing bool
 	with    multi.Terms // what With says
 	err     error       // of the name, or of an option of With
 }
+
+// state names the lock state of the lock.
+func (l *Lock) state() stateKey { return stateKey{kind: l.kind, name: l.name} }
 
 // Name returns the name, without the Client's prefix.
 func (l *Lock) Name() string { return l.name }

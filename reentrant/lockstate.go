@@ -13,6 +13,7 @@ import (
 // decisions out.
 type lockState struct {
 	c    *Client
+	kind *kind
 	name string
 	keys lua.Keys
 
@@ -31,10 +32,13 @@ type lockState struct {
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
-	s := &lockState{c: c, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
+	s := &lockState{c: c, kind: l.kind, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
 	s.state.Init(&c.core, (*engine)(s), c.isClosing())
 	return s
 }
+
+// key names the lock state among the lock states of its Client.
+func (s *lockState) key() stateKey { return stateKey{kind: s.kind, name: s.name} }
 
 // addUser adds a user to a lock state that has one already.
 func (s *lockState) addUser() { s.users.Add(1) }

@@ -66,7 +66,7 @@ func (l *Lock) inspect(ctx context.Context, own bool) (lua.Inspection, error) {
 		// owner is left from an earlier ownership. A release may end during the query, so ask for the
 		// holder before and after it.
 		before := l.holder()
-		state, err := lua.Inspect(ctx, l.c.single, &l.keys, id.owner)
+		state, err := l.kind.inspect(ctx, l.c.single, &l.keys, id.owner)
 		holder := l.holder()
 		if holder == nil {
 			holder = before
@@ -142,7 +142,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		began := time.Now()
 		defer t.end()
 		robbed := l.holder()
-		now, err := lua.Force(ctx, l.c.single, &l.keys, l.c.wakeUp())
+		now, err := l.kind.force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		if err == nil || time.Since(began) > lockstate.Silence { // one lost reply is no outage
 			t.note(err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/preflight"
-	"github.com/redlatch/redlatch/lua"
 )
 
 // Inspect tells who holds the lock of that name and who waits for it. It is [Lock.Info] of the lock.
@@ -25,10 +24,10 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 	fencing := true
 	return ask(ctx, l, func(ctx context.Context, _ identity) (info Info, err error) {
 		_ = l.syncFieldFirst(ctx) // then Redis names the present holder
-		r, err := lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
+		r, err := l.kind.report(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		if what, _ := preflight.DenialOf(err); what == preflight.Key && fencing {
 			fencing = false // a user without fencing may have no right to the counter
-			r, err = lua.ReadReport(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
+			r, err = l.kind.report(ctx, l.c.single, &l.keys, l.c.wakeUp(), fencing)
 		}
 		if err != nil {
 			return info, err

@@ -60,7 +60,7 @@ func (s *lockState) listen() {
 	s.afterRedisson.Store(false) // what this Client heard before is out of date
 	// A message on the own channel is for this Client, whatever it says. Messages are hints: the first
 	// waiter tries, and the scripts decide.
-	w.own = s.c.hub.Listen(s.keys.Own(), func(ev pubsub.Event) {
+	w.own = s.c.hub.Listen(s.kind.ownChannel(&s.keys), func(ev pubsub.Event) {
 		if ev.Kind == pubsub.Message {
 			w.signal(byMessage)
 		} else {
@@ -92,8 +92,9 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 	}
 	// Subscribe to listeners before common, and unsubscribe after it. A client that listens on the common
 	// channel alone counts as one of Redisson.
-	w.listeners = s.c.hub.Listen(s.keys.Listeners(), func(pubsub.Event) {})
-	w.common = s.c.hub.Listen(s.keys.Channel(), func(ev pubsub.Event) {
+	common, listeners := s.kind.commonChannel(&s.keys)
+	w.listeners = s.c.hub.Listen(listeners, func(pubsub.Event) {})
+	w.common = s.c.hub.Listen(common, func(ev pubsub.Event) {
 		switch {
 		case ev.Kind == pubsub.Subscribed && !theirs:
 			// Redisson did not have the lock, so no release of its was missed.

@@ -1,0 +1,47 @@
+package reentrant
+
+import (
+	"context"
+
+	"github.com/redlatch/redlatch/internal/lockstate"
+	"github.com/redlatch/redlatch/lua"
+)
+
+// kind is a kind of lock: with whom an owner shares it, and how it is kept in Redis. It has no state, and
+// is the same for all Clients. Everything else (the wait queue, hand-off, renewal, losses, events) is the
+// same for all kinds.
+//
+// A lock name of a Client has a lock state for each kind. Renewal is no part of a kind: one script renews
+// the fields of all locks of a Client.
+type kind struct {
+	name string
+	mode lockstate.Mode
+	protocol
+}
+
+// protocol is how a kind of lock is kept in Redis: its keys, its channels, and one script for each verb.
+// The scripts' headers (package lua) say what each does, and what it does if it is run twice or late.
+type protocol interface {
+	keys(key, client string) lua.Keys
+	ownChannel(k *lua.Keys) string // a release wakes this Client on it
+	// Redisson publishes its releases on the common channel. By the subscribers of the other one a release
+	// knows how many of the common channel's are Go clients.
+	commonChannel(k *lua.Keys) (common, listeners string)
+
+	acquire(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Acquire) (lua.Granted, error)
+	count(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Count) (lua.Verdict, error)
+	transfer(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Transfer) (lua.Granted, error)
+	release(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Release) (v lua.Verdict, epochSet bool, err error)
+	linger(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Linger) (v lua.Verdict, epochSet bool, err error)
+
+	leave(ctx context.Context, p lua.Processor, k *lua.Keys, client string, wake lua.Wake) error
+	force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (freed bool, err error)
+	inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error)
+	report(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake, fencing bool) (lua.Report, error)
+}
+
+// stateKey names a lock state of a Client.
+type stateKey struct {
+	kind *kind
+	name string
+}
