@@ -49,19 +49,22 @@
 //
 // # Inside
 //
-// A Client has one lock state for each lock in use (lockstate.go). It holds the wait queue, which is
-// first come, first served. At any time it is in one of these states:
+// A Client has one lock state for each lock in use (lockstate.go). Package internal/lockstate decides for it:
+// which owners of this Client hold the lock, the wait queue, which is first come, first served, and what has
+// to be sent next. This package is the engine around it. Each verb has the same shape:
 //
-//	idle       no owner of this Client holds the lock, and none waits for it
-//	leading    the first waiter asks Redis; the others wait behind it (wait.go)
-//	held       an ownership is live (ownership.go)
-//	releasing  the ownership is on its way to the next waiter, or to Redis (handoff.go)
+//	decide     with lockState.mu: the state says what is to be sent, or that nothing is
+//	send       with the command turn, and without a mutex (sequencer.go, commands.go)
+//	settle     with lockState.mu: the state takes the answer, or its absence, as things stand then
 //
-// An ownership is live, then releasing, then ended. It ends without a release if it is lost, handed over
-// by write-behind, or left at Close. It has a lease (lease.go): what Redis keeps for it. The watchdog
-// watches the lease exactly while the ownership is live. A write-behind hand-off (writebehind.go) ends a
-// live ownership and gives its lease to the next owner, without a command; the field in Redis is synced
-// later (fieldsync.go). lockState.mu guards all of this, and is never held during I/O.
+// An ownership is live, then releasing, then ended (ownership.go). It ends without a release if it is lost,
+// handed over by write-behind, or left at Close. It has a lease (lease.go): what Redis keeps for it. The
+// watchdog watches the lease exactly while the ownership is live. A write-behind hand-off ends a live
+// ownership and gives its lease to the next owner, without a command; the field in Redis is synced later
+// (fieldsync.go). lockState.mu guards all of this, and is never held during I/O.
+//
+// A kind of lock (kind.go) is with whom an owner shares it, and its keys, channels and scripts. There is one,
+// the plain lock (plain.go).
 //
 // The commands that change one lock leave one at a time, numbered, each with the command turn
 // (sequencer.go, commands.go). Redis may answer
@@ -75,8 +78,8 @@
 //     still on their way. If the owner has left, a clean-up (cleanup.go) frees its field until Redis
 //     confirms it or the lease has passed.
 //
-// Each lock state also keeps since when Redis has not answered (outage.go). It decides when a wait ends,
-// and whether a lock still counts as busy.
+// Each lock state also keeps since when Redis has not answered. It decides when a wait ends, and whether a
+// lock still counts as busy.
 //
 // A waiter that leads tries again (wait.go) at the first of: a wake-up, the end of the holder's lease, a
 // bounded poll, a subscription that was confirmed or replaced. Its wait ends with a hand-off inside the
@@ -98,7 +101,7 @@
 //   - One syncs the field of each lock whose field is another owner's (lockState.syncField).
 //   - One writes the Client's name while the Client is in use (namerecord.go).
 //   - Short ones go on with a release whose next owner has left (handoff.go), give back the lock of a
-//     call that has left (attempt.go), forget old losses (loss.go), and dial for a call with wait 0
+//     call that has left (giveup.go), forget old losses (loss.go), and dial for a call with wait 0
 //     (quick.go).
 //   - Each renewal has one or more (lanes.go).
 //   - While a pool does not answer, short ones ask its idle connections, and redisio.Courier waits for
