@@ -14,8 +14,8 @@ const (
 // patience is what one call has borne of an outage. It decides when the outage ends the call's wait.
 type patience struct {
 	answers  int       // outage.answers when the call came
+	failures int32     // failed attempts in a row
 	answered bool      // Redis has answered since, or the Client knew that the lock was busy
-	failures int       // failed attempts in a row
 	failure  error     // the last of them
 	since    time.Time // when the outage began that the call has borne, while failures > 0
 
@@ -117,4 +117,4 @@ func (s *State) SaysBusy(w *Waiter, now time.Time) bool {
 func (w *Waiter) Failure() error { return w.patience.failure }
 
 // Failures is how many attempts have failed in a row.
-func (w *Waiter) Failures() int { return w.patience.failures }
+func (w *Waiter) Failures() int { return int(w.patience.failures) }
