@@ -25,7 +25,7 @@ releases: tools ## vet all, and test the library in short, with the other releas
 	  case $$release. in "$$own".*) continue;; esac; \
 	  echo "== $$release"; export GOTOOLCHAIN=$$release; \
 	  go vet ./... && \
-	  REDLATCH_REQUIRE_REDIS=1 go test -short -parallel 4 -count=1 -timeout 5m ./lua ./pubsub ./watchdog ./reentrant ./multilock || exit 1; \
+	  REDLATCH_REQUIRE_REDIS=1 go test -short -parallel 4 -count=1 -timeout 5m ./lua ./pubsub ./watchdog ./reentrant ./internal/faulttests ./multilock || exit 1; \
 	done
 
 interop: ## test beside Redisson itself; installs a JDK and Maven if missing

@@ -10,39 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
-
-// as is for a client that logs in as the user, whose password is p.
-func as(user string) func(*redis.Options) {
-	return func(o *redis.Options) { o.Username, o.Password = user, "p" }
-}
-
-// setUser gives a user rules, beyond those that it has.
-func setUser(t testing.TB, s *redistest.Server, user string, rules ...string) {
-	t.Helper()
-	s.SetUser(t, user, append([]string{"on", ">p"}, rules...)...)
-}
-
-// rulesOf are the permissions that errors say are missing.
-func rulesOf(t testing.TB, errs ...error) (rules []string) {
-	t.Helper()
-	for _, err := range errs {
-		var p *reentrant.PermissionError
-		switch joined, ok := err.(interface{ Unwrap() []error }); {
-		case err == nil:
-		case ok:
-			rules = append(rules, rulesOf(t, joined.Unwrap()...)...)
-		case errors.As(err, &p):
-			wants(t, err, reentrant.ErrPermission)
-			rules = append(rules, p.Rule)
-		default:
-			t.Errorf("not about a permission: %v", err)
-		}
-	}
-	return rules
-}
 
 // Check finds nothing amiss, and leaves nothing behind.
 func TestCheck(t *testing.T) {
@@ -76,33 +47,33 @@ func TestCheckNamesWhatIsMissing(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			setUser(t, s, "u")
-			c := faultClient(t, s.Client(t, as("u")), reentrant.WithPrefix(prefix))
+			locktest.SetUser(t, s, "u")
+			c := locktest.FaultClient(t, s.Client(t, locktest.AsUser("u")), reentrant.WithPrefix(prefix))
 			like := c.NewLock("l", reentrant.WithFencing())
 			var given []string
 			for {
 				warnings, err := c.Check(t.Context(), like)
-				rules := rulesOf(t, append(warnings, err)...)
+				rules := locktest.RulesOf(t, append(warnings, err)...)
 				if len(rules) == 0 {
 					break
 				}
 				if slices.Contains(given, rules[0]) {
 					t.Fatalf("%s was given and is asked for: %v", rules[0], err)
 				}
-				setUser(t, s, "u", rules...)
+				locktest.SetUser(t, s, "u", rules...)
 				given = append(given, rules...)
 			}
 			t.Logf("%s", given)
 			s.Do(t, "ACL", "LOG", "RESET")
 			me := owner(t.Context(), "me")
-			okay(t, like.Lock(me))
-			okay(t, like.Lock(me))
-			okay(t, like.Unlock(me))
-			okay(t, like.Unlock(me))
+			must(t, like.Lock(me))
+			must(t, like.Lock(me))
+			must(t, like.Unlock(me))
+			must(t, like.Unlock(me))
 			if log := s.Do(t, "ACL", "LOG").([]any); len(log) > 0 {
 				t.Errorf("refused: %v", log)
 			}
-			other := faultClient(t, s.Client(t, as("u")), reentrant.WithPrefix(strings.ReplaceAll(strings.ToUpper(prefix), "*", "xx")))
+			other := locktest.FaultClient(t, s.Client(t, locktest.AsUser("u")), reentrant.WithPrefix(strings.ReplaceAll(strings.ToUpper(prefix), "*", "xx")))
 			if err := other.NewLock("l").Lock(me); err == nil || !strings.Contains(err.Error(), "NOPERM") {
 				t.Errorf("a lock under %q: %v", prefix, err)
 			}
@@ -115,20 +86,20 @@ func TestCheckEachMaster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t, 3)
 	for _, node := range cluster.Nodes {
-		setUser(t, node, "u", "~*", "&*", "+@all")
+		locktest.SetUser(t, node, "u", "~*", "&*", "+@all")
 	}
-	c := faultClient(t, cluster.Client(t, func(o *redis.ClusterOptions) { o.Username, o.Password = "u", "p" }))
+	c := locktest.FaultClient(t, cluster.Client(t, func(o *redis.ClusterOptions) { o.Username, o.Password = "u", "p" }))
 	warnings, err := c.Check(t.Context())
 	if err != nil || len(warnings) > 0 || c.Stats().Acquired != 3 {
 		t.Fatalf("%v, %v, %d locks were taken", err, warnings, c.Stats().Acquired)
 	}
-	setUser(t, cluster.Nodes[2], "u", "-pexpire")
+	locktest.SetUser(t, cluster.Nodes[2], "u", "-pexpire")
 	_, err = c.Check(t.Context())
 	var missing *reentrant.PermissionError
 	if !errors.As(err, &missing) || missing.Server != cluster.Nodes[2].Addr() || missing.Rule != "+pexpire" || !missing.Required {
 		t.Errorf("%+v", err)
 	}
-	if rules := rulesOf(t, err); len(rules) != 1 {
+	if rules := locktest.RulesOf(t, err); len(rules) != 1 {
 		t.Errorf("missing: %v", rules)
 	}
 }
@@ -148,8 +119,8 @@ func TestCheckTakesALock(t *testing.T) {
 			}
 			t.Parallel()
 			s := redistest.Start(t)
-			setUser(t, s, "u", "~*", "&*", "+@all")
-			c := faultClient(t, s.Client(t, as("u")))
+			locktest.SetUser(t, s, "u", "~*", "&*", "+@all")
+			c := locktest.FaultClient(t, s.Client(t, locktest.AsUser("u")))
 			s.Do(t, setting...)
 			if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || errors.Is(err, reentrant.ErrPermission) {
 				t.Errorf("Check: %v", err)
@@ -163,10 +134,10 @@ func TestCheckTakesALock(t *testing.T) {
 func TestCheckEnds(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	patient := impatience(time.Minute) // by itself go-redis would give up much later
-	c, d := faultClient(t, s.Client(t, patient)), faultClient(t, s.Client(t, patient))
+	patient := locktest.Impatience(time.Minute) // by itself go-redis would give up much later
+	c, d := locktest.FaultClient(t, s.Client(t, patient)), locktest.FaultClient(t, s.Client(t, patient))
 	_, err := c.Check(t.Context())
-	okay(t, err)
+	must(t, err)
 	s.Stop()
 	why := errors.New("no patience")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -174,14 +145,14 @@ func TestCheckEnds(t *testing.T) {
 	go func() { _, err := c.Check(ctx); checked <- err }()
 	go func() { _, err := d.Check(context.Background()); closed <- err }() // a ctx that never ends
 	cancel(why)
-	wants(t, inTime(t, 20*time.Second, "Check returns", checked), context.Canceled, why)
+	wants(t, locktest.InTime(t, 20*time.Second, "Check returns", checked), context.Canceled, why)
 	short, stop := context.WithTimeout(t.Context(), time.Millisecond)
 	defer stop()
 	_ = d.Close(short)
-	wants(t, inTime(t, 20*time.Second, "Check returns", closed), reentrant.ErrClosed)
+	wants(t, locktest.InTime(t, 20*time.Second, "Check returns", closed), reentrant.ErrClosed)
 	s.Continue()
-	closeQuickly(t, c)
-	tidyWithin(t, s, 5*time.Second)
+	locktest.CloseQuickly(t, c)
+	locktest.TidyWithin(t, s, 5*time.Second)
 
 	_, err = c.Check(t.Context())
 	wants(t, err, reentrant.ErrClosed)
@@ -202,10 +173,10 @@ func TestCheckRefusesLocks(t *testing.T) {
 func TestCheckLongestName(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c := faultClient(t, s.Client(t))
+	c := locktest.FaultClient(t, s.Client(t))
 	l := c.NewLock(strings.Repeat("x", 512))
-	okay(t, l.Lock(t.Context()))
-	okay(t, l.Unlock(t.Context()))
+	must(t, l.Lock(t.Context()))
+	must(t, l.Unlock(t.Context()))
 	_, err := c.Check(t.Context(), l)
-	okay(t, err)
+	must(t, err)
 }

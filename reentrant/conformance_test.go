@@ -12,6 +12,7 @@ import (
 
 	"github.com/petermattis/goid"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -442,7 +443,7 @@ func TestExclusion(t *testing.T) {
 		for range 4 {
 			all = append(all, b.newClient(t, b.client()))
 		}
-		contend(t, "number", all, 4, 50)
+		locktest.Contend(t, "number", all, 4, 50)
 		rdb := b.client()
 		redistest.Eventually(t, 5*time.Second, "every key of ours to be gone or to have a TTL", func() bool {
 			keys, err := rdb.Keys(t.Context(), "*").Result()

@@ -3,41 +3,13 @@ package reentrant_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
-
-// lateAnswer keeps the answer to a script from its caller until released is closed.
-type lateAnswer struct {
-	script   string
-	released chan struct{}
-}
-
-func (lateAnswer) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (lateAnswer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (a lateAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		var args []string
-		for _, arg := range cmd.Args() {
-			args = append(args, fmt.Sprint(arg))
-		}
-		if err == nil && scriptOf(args) == a.script {
-			<-a.released
-		}
-		return err
-	}
-}
 
 // A waiter of the same Client hears that the lock is free before ForceUnlock has its answer. It
 // waits for that, and its hold was not taken from anybody.
@@ -46,7 +18,7 @@ func TestForceUnlockSparesTheNextHold(t *testing.T) {
 	s := redistest.Start(t)
 	must(t, newClient(t, s.Client(t)).NewLock("l").Lock(t.Context()))
 	rdb := s.Client(t)
-	late := lateAnswer{"force", make(chan struct{})}
+	late := locktest.LateAnswer{Script: "force", Released: make(chan struct{})}
 	rdb.AddHook(late)
 	c := newClient(t, rdb)
 	got := make(chan *reentrant.Hold, 1)
@@ -67,9 +39,9 @@ func TestForceUnlockSparesTheNextHold(t *testing.T) {
 		forced <- err
 	}()
 	redistest.Eventually(t, 5*time.Second, "the lock is free", func() bool { return len(hash(t, s.Admin(), "l")) == 0 })
-	close(late.released)
-	must(t, inTime(t, 5*time.Second, "ForceUnlock has ended", forced))
-	h := inTime(t, 5*time.Second, "the waiter has the lock", got)
+	close(late.Released)
+	must(t, locktest.InTime(t, 5*time.Second, "ForceUnlock has ended", forced))
+	h := locktest.InTime(t, 5*time.Second, "the waiter has the lock", got)
 	if ended(h.Lost()) {
 		t.Errorf("lost: %v; Redis has %v", context.Cause(h.Context()), hash(t, s.Admin(), "l"))
 	}

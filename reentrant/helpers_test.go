@@ -3,34 +3,23 @@ package reentrant_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-// newClient makes a Client that is closed with the test, however many holds are
-// left.
-func newClient(t testing.TB, rdb redis.UniversalClient, opts ...reentrant.Option) *reentrant.Client {
-	t.Helper()
-	c, err := reentrant.New(rdb, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		c.Close(ctx)
-		ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := c.Close(ctx); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return c
-}
+// What stands in every other line has a short name.
+var (
+	must      = locktest.Must
+	wants     = locktest.Wants
+	ended     = locktest.Ended
+	owner     = locktest.Owner
+	asHolder  = locktest.AsHolder
+	newClient = locktest.NewClient
+)
 
 // backend is one Redis to try the lock on.
 type backend struct {
@@ -65,14 +54,6 @@ func onEveryServer(t *testing.T, test func(t *testing.T, b backend)) {
 		s := redistest.Start(t)
 		test(t, backend{name: "server", client: func() redis.UniversalClient { return s.Client(t) }})
 	})
-}
-
-// must stops the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // hash reads the lock's hash as it stands in Redis.

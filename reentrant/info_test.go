@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -65,7 +66,7 @@ func infoOnServers(t *testing.T, client func() redis.UniversalClient) {
 	t.Log(info)
 	must(t, hold.Release(t.Context()))
 	for range cap(waited) {
-		must(t, inTime(t, 10*time.Second, "it had the lock", waited))
+		must(t, locktest.InTime(t, 10*time.Second, "it had the lock", waited))
 	}
 }
 
@@ -87,8 +88,8 @@ func TestInfoCountsRedisson(t *testing.T) {
 func TestInfoWithoutTheCounter(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	setUser(t, s, "u", "~order:42", "~redlatch_*", "&*", "+@all")
-	c := newClient(t, s.Client(t, as("u")))
+	locktest.SetUser(t, s, "u", "~order:42", "~redlatch_*", "&*", "+@all")
+	c := newClient(t, s.Client(t, locktest.AsUser("u")))
 	me := owner(t.Context(), "me")
 	must(t, c.NewLock("order:42").Lock(me))
 	info, err := c.Inspect(t.Context(), "order:42")
@@ -104,23 +105,23 @@ func TestCheckClientName(t *testing.T) {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			setUser(t, s, "u", "~"+prefix+"*", "~redlatch_e*", "~redlatch_t*", "~redlatch_w*", "~redisson*", "&*", "+@all")
-			plain := newClient(t, s.Client(t, as("u")), reentrant.WithPrefix(prefix))
+			locktest.SetUser(t, s, "u", "~"+prefix+"*", "~redlatch_e*", "~redlatch_t*", "~redlatch_w*", "~redisson*", "&*", "+@all")
+			plain := newClient(t, s.Client(t, locktest.AsUser("u")), reentrant.WithPrefix(prefix))
 			if warnings, err := plain.Check(t.Context()); err != nil || len(warnings) != 0 {
 				t.Errorf("without a name: %v, %v", warnings, err)
 			}
-			c := newClient(t, s.Client(t, as("u")), reentrant.WithPrefix(prefix), reentrant.WithClientName("billing"))
+			c := newClient(t, s.Client(t, locktest.AsUser("u")), reentrant.WithPrefix(prefix), reentrant.WithClientName("billing"))
 			warnings, err := c.Check(t.Context())
-			if rules := rulesOf(t, warnings...); err != nil || len(rules) != 1 || rules[0] != rule {
+			if rules := locktest.RulesOf(t, warnings...); err != nil || len(rules) != 1 || rules[0] != rule {
 				t.Fatalf("%v, %v", rules, err)
 			}
-			setUser(t, s, "u", rule)
+			locktest.SetUser(t, s, "u", rule)
 			if warnings, err := c.Check(t.Context()); err != nil || len(warnings) != 0 {
 				t.Errorf("with the right: %v, %v", warnings, err)
 			}
 			s.Do(t, "ACL", "LOG", "RESET")
 			me := owner(t.Context(), "me")
-			c = newClient(t, s.Client(t, as("u")), reentrant.WithPrefix(prefix), reentrant.WithClientName("billing")) // the other one was refused
+			c = newClient(t, s.Client(t, locktest.AsUser("u")), reentrant.WithPrefix(prefix), reentrant.WithClientName("billing")) // the other one was refused
 			must(t, c.NewLock("x").Lock(me))
 			redistest.Eventually(t, 5*time.Second, "it is known by name", func() bool {
 				info, err := plain.Inspect(t.Context(), "x")

@@ -2,11 +2,10 @@ package reentrant_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/internal/faultproxy"
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -45,41 +44,9 @@ func releaseAfterTellsWaiters(t *testing.T, here, there *reentrant.Client) {
 	const d = 400 * time.Millisecond
 	called := time.Now()
 	must(t, hold.ReleaseAfter(t.Context(), d))
-	first := inTime(t, 5*time.Second, "the first", granted)
+	first := locktest.InTime(t, 5*time.Second, "the first", granted)
 	if after := first.Sub(called); after < d-10*time.Millisecond || after > d+500*time.Millisecond {
 		t.Errorf("granted %v after the call", after)
 	}
-	inTime(t, 5*time.Second, "the second", granted)
-}
-
-// The reply is lost, the script runs twice, or comes when the lock is somebody's again.
-func TestFaultReleaseAfter(t *testing.T) {
-	for what, action := range map[string]faultproxy.Action{"reply lost": faultproxy.DropAfter, "twice": faultproxy.Duplicate} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			r := newFaultRig(t).warm(t)
-			l := faultClient(t, r.through(t)).NewLock("l")
-			me := owner(t.Context(), "me")
-			hold, err := l.Acquire(me)
-			okay(t, err)
-			rule := r.proxy.Add(faultproxy.Rule{Match: scriptIs("linger"), Times: 1, Action: action})
-			okay(t, hold.ReleaseAfter(me, time.Minute))
-			if rule.Hits() != 1 {
-				t.Errorf("%d hits", rule.Hits())
-			}
-			fields := hash(t, r.Server.Admin(), "l")
-			for field, count := range fields {
-				if !strings.Contains(field, ":=released:") || count != "1" || len(fields) != 1 {
-					t.Errorf("Redis has %v", fields)
-				}
-			}
-			if ok, err := l.TryLock(me, 0, 0); ok || err != nil {
-				t.Errorf("TryLock: %v, %v", ok, err)
-			}
-			freed, err := l.ForceUnlock(me)
-			if !freed || err != nil {
-				t.Errorf("ForceUnlock: %v, %v", freed, err)
-			}
-		})
-	}
+	locktest.InTime(t, 5*time.Second, "the second", granted)
 }

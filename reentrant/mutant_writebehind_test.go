@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestMutantMaxHoldBeginsAnewBehind(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const most = 10 * lease
-		l := v.client(writeBehind, reentrant.WithMaxHold(most)).NewLock("job")
+		l := v.client(locktest.WriteBehind, reentrant.WithMaxHold(most)).NewLock("job")
 		first, err := l.Acquire(owner(v.ctx, "a"))
 		must(t, err)
 		var second *reentrant.Hold

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 )
 
@@ -44,10 +45,10 @@ func TestRedissonsHolderIsOverheard(t *testing.T) {
 	field := "0f8fad5b-d9cb-469f-a165-70867728950e:1"
 	must(t, s.Admin().HSet(t.Context(), "l", field, 1).Err())
 	must(t, s.Admin().PExpire(t.Context(), "l", time.Hour).Err())
-	var waiters []*caller
+	var waiters []*locktest.Call
 	for i, name := range []string{"a", "b"} {
 		c := newClient(t, s.Client(t))
-		waiters = append(waiters, callFor(t, c, c.NewLock("l"), name))
+		waiters = append(waiters, locktest.CallFor(t, c, c.NewLock("l"), name))
 		waitUntilWaiting(t, s, c, "l")
 		redistest.Eventually(t, 5*time.Second, "it overhears", func() bool { return subscribers(t, s, "l") == int64(i+1) })
 	}
@@ -55,12 +56,12 @@ func TestRedissonsHolderIsOverheard(t *testing.T) {
 	must(t, s.Admin().Publish(t.Context(), "redisson_lock__channel:{l}", "0").Err())
 	for range waiters {
 		select {
-		case h := <-waiters[0].granted:
+		case h := <-waiters[0].Granted:
 			must(t, h.Release(t.Context()))
-			waiters[0].granted = nil
-		case h := <-waiters[1].granted:
+			waiters[0].Granted = nil
+		case h := <-waiters[1].Granted:
 			must(t, h.Release(t.Context()))
-			waiters[1].granted = nil
+			waiters[1].Granted = nil
 		case <-time.After(5 * time.Second):
 			t.Fatal("nobody has the lock")
 		}

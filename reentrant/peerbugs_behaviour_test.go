@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -75,8 +76,8 @@ func TestBehaviour_04_NoStaleLease(t *testing.T) {
 		}{
 			{func() error { return l.LockLease(v.ctx, time.Hour) }, time.Hour},
 			{func() error { return l.Lock(v.ctx) }, 30 * time.Second},
-			{func() error { return tried(l.TryLock(v.ctx, 0, time.Minute)) }, time.Minute},
-			{func() error { return tried(l.TryLock(v.ctx, time.Second, 0)) }, 30 * time.Second},
+			{func() error { return locktest.Tried(l.TryLock(v.ctx, 0, time.Minute)) }, time.Minute},
+			{func() error { return locktest.Tried(l.TryLock(v.ctx, time.Second, 0)) }, 30 * time.Second},
 		} {
 			must(t, step.lock())
 			if left, err := l.TTL(v.ctx); left != step.want || err != nil {
@@ -144,7 +145,7 @@ func TestBehaviour_10_11_InterruptedWaits(t *testing.T) {
 		must(t, holder.Lock(v.ctx))
 		c := v.client(reentrant.WithLease(30 * time.Second))
 		ctx, interrupt := context.WithCancel(v.ctx)
-		interrupted := begin(func() error { return tried(c.NewLock("job").TryLock(ctx, time.Minute, 0)) })
+		interrupted := begin(func() error { return locktest.Tried(c.NewLock("job").TryLock(ctx, time.Minute, 0)) })
 		patient := begin(func() error { return c.NewLock("job").Do(v.ctx, func(context.Context) error { return nil }) })
 		v.pass(time.Second)
 		interrupt()

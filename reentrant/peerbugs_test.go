@@ -20,7 +20,7 @@ package reentrant_test
 //
 // Of the behaviours that Redisson's own tests assert, these are elsewhere: a wait to
 // its limit (virtualtime_wait_test.go), a process that dies (virtualtime_orphan_test.go), a Redis
-// that forgets (virtualtime_override_test.go), a cluster (topology_test.go). Its listeners on
+// that forgets (virtualtime_override_test.go), a cluster (internal/faulttests). Its listeners on
 // keyspace notifications are not offered.
 
 import (

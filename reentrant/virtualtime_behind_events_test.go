@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
 func TestTimeBehindEvents(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		j := &journal{}
-		c := v.client(j.all(), writeBehind, reentrant.WithLease(time.Hour))
+		c := v.client(j.all(), locktest.WriteBehind, reentrant.WithLease(time.Hour))
 		l := c.NewLock("job")
 		hold, err := l.Acquire(owner(v.ctx, "first"))
 		must(t, err)
@@ -44,7 +45,7 @@ func TestTimeBehindEvents(t *testing.T) {
 func TestTimeBehindEventOfALoss(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		j := &journal{}
-		c := v.client(j.all(), writeBehind)
+		c := v.client(j.all(), locktest.WriteBehind)
 		l := c.NewLock("job")
 		first, err := l.Acquire(owner(v.ctx, "first"))
 		must(t, err)
@@ -69,7 +70,7 @@ func TestTimeBehindEventOfALoss(t *testing.T) {
 func TestTimeBehindMaxHold(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const most = 2 * lease
-		c := v.client(writeBehind, reentrant.WithMaxHold(most))
+		c := v.client(locktest.WriteBehind, reentrant.WithMaxHold(most))
 		l := c.NewLock("job")
 		hold, err := l.Acquire(v.ctx)
 		must(t, err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -24,7 +25,7 @@ func TestTimeBehindFieldFollows(t *testing.T) {
 	} {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
 			const owners = 200
-			c := v.client(writeBehind, reentrant.WithLease(time.Hour))
+			c := v.client(locktest.WriteBehind, reentrant.WithLease(time.Hour))
 			l := c.NewLock("job")
 			hold, err := l.Acquire(v.ctx)
 			must(t, err)
@@ -32,7 +33,7 @@ func TestTimeBehindFieldFollows(t *testing.T) {
 			var mu sync.Mutex
 			moves, seen := 0, make(map[string]bool)
 			v.onCommand(func(cmd string, args []string) string {
-				if scriptOf(append([]string{cmd}, args...)) == "transfer" {
+				if locktest.ScriptOf(append([]string{cmd}, args...)) == "transfer" {
 					mu.Lock()
 					defer mu.Unlock()
 					moves++
@@ -66,7 +67,7 @@ func TestTimeBehindFieldFollows(t *testing.T) {
 // At every command that reaches Redis there is one field, and it is an owner's of this Client.
 func TestTimeBehindOneField(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		c := v.client(writeBehind)
+		c := v.client(locktest.WriteBehind)
 		l := c.NewLock("job")
 		hold, err := l.Acquire(v.ctx)
 		must(t, err)

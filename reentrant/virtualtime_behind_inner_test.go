@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -15,7 +16,7 @@ func TestTimeInnerReleaseOvertakenByAHandoff(t *testing.T) {
 		ctx := asHolder(t)
 		must(t, l.Lock(ctx))
 		must(t, l.Lock(ctx))
-		next := begin(func() error { return l.Lock(asWaiter(t)) })
+		next := begin(func() error { return l.Lock(locktest.AsWaiter(t)) })
 		v.pass(lease / 100)
 		v.onCommand(func(cmd string, _ []string) string {
 			if cmd == "EVALSHA" {
@@ -34,6 +35,6 @@ func TestTimeInnerReleaseOvertakenByAHandoff(t *testing.T) {
 		if !next.over() || next.err != nil {
 			t.Errorf("the next holder: %v, %v", next.over(), next.err)
 		}
-		wants(t, l.Unlock(asWaiter(t)), reentrant.ErrLost)
+		wants(t, l.Unlock(locktest.AsWaiter(t)), reentrant.ErrLost)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestTimeBehindMaxHoldAndALateMove(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const lease, most = 20 * time.Second, 2 * time.Second
-		c := v.client(writeBehind, reentrant.WithLease(lease), reentrant.WithMaxHold(most))
+		c := v.client(locktest.WriteBehind, reentrant.WithLease(lease), reentrant.WithMaxHold(most))
 		l := c.NewLock("job")
 		first, err := l.Acquire(owner(v.ctx, "a"))
 		must(t, err)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -29,7 +30,7 @@ func waitInLine(v *virtual, l *reentrant.Lock, owners int) (holds []*reentrant.H
 func TestTimeBehindPassesOnForTwoThirds(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const step, lease = 50 * time.Millisecond, time.Second
-		c := v.client(writeBehind)
+		c := v.client(locktest.WriteBehind)
 		l := c.NewLock("job")
 		hold, err := l.Acquire(v.ctx)
 		must(t, err)
@@ -76,7 +77,7 @@ func TestTimeBehindPassesOnForTwoThirds(t *testing.T) {
 // ValidUntil of the first. The others are not lost; whoever waits gets the lock when Redis is back.
 func TestTimeBehindLostAtValidUntil(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		c := v.client(writeBehind)
+		c := v.client(locktest.WriteBehind)
 		l := c.NewLock("job")
 		first, err := l.Acquire(v.ctx)
 		must(t, err)
@@ -97,11 +98,11 @@ func TestTimeBehindLostAtValidUntil(t *testing.T) {
 			t.Fatal("the wrong holds are lost at ValidUntil")
 		}
 		var why *reentrant.LostError
-		if !errors.As(contextCause(last), &why) || why.Reason != reentrant.LeaseEnded || why.Owner != last.Owner() {
-			t.Errorf("lost because of %v", contextCause(last))
+		if !errors.As(locktest.ContextCause(last), &why) || why.Reason != reentrant.LeaseEnded || why.Owner != last.Owner() {
+			t.Errorf("lost because of %v", locktest.ContextCause(last))
 		}
-		wants(t, contextCause(first), reentrant.ErrReleased)
-		wants(t, contextCause(holds[0]), reentrant.ErrReleased)
+		wants(t, locktest.ContextCause(first), reentrant.ErrReleased)
+		wants(t, locktest.ContextCause(holds[0]), reentrant.ErrReleased)
 		wants(t, last.Release(v.ctx), reentrant.ErrLost)
 		if calls[2].over() {
 			t.Fatal("granted while Redis refuses")
@@ -119,7 +120,7 @@ func TestTimeBehindLostAtValidUntil(t *testing.T) {
 // A row of holds is renewed like one hold, for as long as Redis answers.
 func TestTimeBehindIsRenewed(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		c := v.client(writeBehind)
+		c := v.client(locktest.WriteBehind)
 		l := c.NewLock("job")
 		hold, err := l.Acquire(v.ctx)
 		must(t, err)

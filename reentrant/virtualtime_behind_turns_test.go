@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -44,7 +45,7 @@ func TestTimeBehindTurnsWhileAnotherWaits(t *testing.T) {
 	}{{20 * time.Millisecond, 16}, {time.Millisecond, 16}, {50 * time.Microsecond, 41}, {0, 256}} {
 		t.Run(fmt.Sprint(test.held), func(t *testing.T) {
 			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				c := v.client(writeBehind, reentrant.WithLease(time.Hour))
+				c := v.client(locktest.WriteBehind, reentrant.WithLease(time.Hour))
 				l := c.NewLock("job")
 				hold, err := l.Acquire(v.ctx)
 				must(t, err)
@@ -78,7 +79,7 @@ func TestTimeBehindTurnsWhenAnotherComes(t *testing.T) {
 	}{{100 * time.Microsecond, 13 * time.Millisecond}, {time.Millisecond, 27 * time.Millisecond}, {20 * time.Millisecond, 340 * time.Millisecond}} {
 		for _, before := range []int{0, 1, 3, 7, 12} {
 			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				c := v.client(writeBehind, reentrant.WithLease(time.Hour))
+				c := v.client(locktest.WriteBehind, reentrant.WithLease(time.Hour))
 				l := c.NewLock("job")
 				hold, err := l.Acquire(v.ctx)
 				must(t, err)
@@ -110,7 +111,7 @@ func TestTimeBehindTurnsWhenAnotherComes(t *testing.T) {
 func TestTimeBehindTurnsBesideRedisson(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const owners = 40
-		c := v.client(writeBehind, reentrant.WithLease(time.Hour))
+		c := v.client(locktest.WriteBehind, reentrant.WithLease(time.Hour))
 		l := c.NewLock("job")
 		hold, err := l.Acquire(v.ctx)
 		must(t, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -13,7 +14,7 @@ import (
 // over is a ctx that has ended, as that of a program that got SIGTERM.
 func over(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
-	cancel(errGivenUp)
+	cancel(locktest.ErrGivenUp)
 	return ctx
 }
 
@@ -45,7 +46,7 @@ func TestTimeCloseWaitsForReleases(t *testing.T) {
 		},
 	} {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			c := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour))
+			c := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour))
 			warm(v, c.NewLock("job"))
 			call := start(v, c.NewLock("job"), func() { v.scriptsTake(slow) })
 			v.pass(time.Millisecond) // its command is under way
@@ -73,7 +74,7 @@ func TestTimeCloseWaitsForReleases(t *testing.T) {
 func TestTimeCloseDoesNotWaitForASilentRedis(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			c := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour))
+			c := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour))
 			l := c.NewLock("job")
 			must(t, l.Lock(asHolder(t)))
 			end := make(chan struct{})
@@ -83,12 +84,12 @@ func TestTimeCloseDoesNotWaitForASilentRedis(t *testing.T) {
 			ctx, want := over(v.ctx), time.Second
 			if !before {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(v.ctx, time.Second, errGivenUp)
+				ctx, cancel = context.WithTimeoutCause(v.ctx, time.Second, locktest.ErrGivenUp)
 				defer cancel()
 				want = 2 * time.Second
 			}
 			began := time.Now()
-			wants(t, c.Close(ctx), errGivenUp)
+			wants(t, c.Close(ctx), locktest.ErrGivenUp)
 			if took := time.Since(began); took != want {
 				t.Errorf("Close took %v, want %v", took, want)
 			}
@@ -106,14 +107,14 @@ func TestTimeCloseOverHolds(t *testing.T) {
 		l := c.NewLock("job")
 		must(t, l.Lock(asHolder(t)))
 		began := time.Now()
-		wants(t, c.Close(over(v.ctx)), errGivenUp)
+		wants(t, c.Close(over(v.ctx)), locktest.ErrGivenUp)
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Close took %v", took)
 		}
 		wants(t, l.Unlock(asHolder(t)), reentrant.ErrClosed)
 	})
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		c := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour))
+		c := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour))
 		kept, first, second := c.NewLock("kept"), c.NewLock("first"), c.NewLock("second")
 		for _, l := range []*reentrant.Lock{kept, first, second} {
 			must(t, l.Lock(asHolder(t)))
@@ -129,7 +130,7 @@ func TestTimeCloseOverHolds(t *testing.T) {
 		two := begin(func() error { return second.Unlock(asHolder(t)) })
 		must(t, one.wait())
 		must(t, two.wait())
-		wants(t, errors.Join(closing.wait(), again.wait()), errGivenUp) // the third, of the one that came first
+		wants(t, errors.Join(closing.wait(), again.wait()), locktest.ErrGivenUp) // the third, of the one that came first
 		for _, call := range []*pending{closing, again} {
 			if took := call.at.Sub(began); took != 600*time.Millisecond {
 				t.Errorf("Close took %v", took)

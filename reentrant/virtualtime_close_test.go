@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -19,7 +20,7 @@ func TestFault44CloseEndsWaitersAtOnce(t *testing.T) {
 		for _, wait := range []func() error{
 			func() error { return l.Lock(v.ctx) },
 			func() error { return l.Lock(v.ctx) },
-			func() error { return tried(l.TryLock(v.ctx, time.Hour, 0)) },
+			func() error { return locktest.Tried(l.TryLock(v.ctx, time.Hour, 0)) },
 			func() error { _, err := l.Acquire(v.ctx); return err },
 			func() error { return l.Do(v.ctx, func(context.Context) error { return nil }) },
 		} {

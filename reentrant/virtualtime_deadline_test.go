@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -19,7 +20,7 @@ func TestTimeDeadlineEndsTheWait(t *testing.T) {
 		for what, wait := range map[string]func(ctx context.Context) error{
 			"Lock":      l.Lock,
 			"LockLease": func(ctx context.Context) error { return l.LockLease(ctx, time.Minute) },
-			"TryLock":   func(ctx context.Context) error { return tried(l.TryLock(ctx, time.Hour, 0)) },
+			"TryLock":   func(ctx context.Context) error { return locktest.Tried(l.TryLock(ctx, time.Hour, 0)) },
 			"Acquire":   func(ctx context.Context) error { _, err := l.Acquire(ctx); return err },
 			"Do": func(ctx context.Context) error {
 				return l.Do(ctx, func(context.Context) error { t.Error("called without the lock"); return nil })

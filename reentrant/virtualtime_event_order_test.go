@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -90,9 +91,9 @@ func TestTimeAcquiredComesFirst(t *testing.T) {
 			j.settled(t, 0)
 		},
 		"passed on by a caller of the same owner": func(t *testing.T, v *virtual, j *journal) {
-			l := v.client(j.slowly(slow), writeBehind).NewLock("job")
+			l := v.client(j.slowly(slow), locktest.WriteBehind).NewLock("job")
 			a := owner(v.ctx, "a")
-			first := begin(func() error { return tried(l.TryLock(a, time.Millisecond, 0)) }) // its limit ends while Acquired is told
+			first := begin(func() error { return locktest.Tried(l.TryLock(a, time.Millisecond, 0)) }) // its limit ends while Acquired is told
 			v.pass(5 * time.Millisecond)
 			must(t, first.wait())
 			next := begin(func() error { return l.Lock(owner(v.ctx, "b")) })

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -20,10 +21,10 @@ func TestTimeFixedLeaseEnds(t *testing.T) {
 	for how, take := range map[string]func(v *virtual, l *reentrant.Lock) error{
 		"LockLease": func(v *virtual, l *reentrant.Lock) error { return l.LockLease(v.ctx, fixed) },
 		"TryLock at once": func(v *virtual, l *reentrant.Lock) error {
-			return tried(l.TryLock(v.ctx, 0, fixed))
+			return locktest.Tried(l.TryLock(v.ctx, 0, fixed))
 		},
 		"TryLock": func(v *virtual, l *reentrant.Lock) error {
-			return tried(l.TryLock(v.ctx, time.Minute, fixed))
+			return locktest.Tried(l.TryLock(v.ctx, time.Minute, fixed))
 		},
 		"Acquire": func(v *virtual, l *reentrant.Lock) error {
 			_, err := l.Acquire(v.ctx, reentrant.WithFixedLease(fixed))
@@ -70,14 +71,6 @@ func TestTimeFixedLeaseEnds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// tried makes one error of TryLock's two results.
-func tried(ok bool, err error) error {
-	if err == nil && !ok {
-		return reentrant.ErrNotAcquired
-	}
-	return err
 }
 
 // Whoever works under the hold's ctx is told at ValidUntil: not later, when

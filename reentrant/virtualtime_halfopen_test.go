@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -51,7 +52,7 @@ func TestFault63HalfOpenPoolKeepsTheLock(t *testing.T) {
 				for range 100 {
 					v.pass(s.lease / 3)
 					if ended(hold.Lost()) {
-						t.Fatalf("lost: %v, after %d tries that failed", contextCause(hold), failed.Load())
+						t.Fatalf("lost: %v, after %d tries that failed", locktest.ContextCause(hold), failed.Load())
 					}
 				}
 				if open := int(n.open.Load()); open > s.idle+4 {
@@ -96,8 +97,8 @@ func TestFault63RenewalsPastThePoolPassHooks(t *testing.T) {
 			v.pass(time.Second)
 		}
 		var why *reentrant.LostError
-		if !errors.As(contextCause(hold), &why) || why.Reason != reentrant.Overridden {
-			t.Errorf("within a third of the lease: %v", contextCause(hold))
+		if !errors.As(locktest.ContextCause(hold), &why) || why.Reason != reentrant.Overridden {
+			t.Errorf("within a third of the lease: %v", locktest.ContextCause(hold))
 		}
 	})
 }
@@ -178,7 +179,7 @@ func TestFault63HalfOpenPoolOfOtherClients(t *testing.T) {
 				for range 30 {
 					v.pass(lease / 3)
 					if ended(hold.Lost()) {
-						t.Fatalf("lost: %v", contextCause(hold))
+						t.Fatalf("lost: %v", locktest.ContextCause(hold))
 					}
 				}
 			})
@@ -262,7 +263,7 @@ func testSilence(t *testing.T, v *virtual, read time.Duration, withCtx bool) {
 	must(t, err)
 	v.pass(20 * lease)
 	if ended(later.Lost()) {
-		t.Fatalf("lost: %v", contextCause(later))
+		t.Fatalf("lost: %v", locktest.ContextCause(later))
 	}
 	must(t, later.Release(v.ctx))
 	// With -2 a connection past the pool is cut as soon as the pool has answered.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -103,7 +104,7 @@ func TestFault41GoroutineEnds(t *testing.T) {
 					}
 					continue
 				}
-				must(t, tried(waiting.NewLock(name).TryLock(v.ctx, 10*most, 0)))
+				must(t, locktest.Tried(waiting.NewLock(name).TryLock(v.ctx, 10*most, 0)))
 				if got := time.Since(died); got < most || got > most+lease+5*time.Millisecond {
 					t.Errorf("taken over %v after the goroutine had ended", got)
 				}

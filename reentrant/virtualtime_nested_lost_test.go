@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -14,10 +15,10 @@ var waysToLock = map[string]func(ctx context.Context, l *reentrant.Lock) error{
 	"Lock":      func(ctx context.Context, l *reentrant.Lock) error { return andUnlock(ctx, l, l.Lock(ctx)) },
 	"LockLease": func(ctx context.Context, l *reentrant.Lock) error { return andUnlock(ctx, l, l.LockLease(ctx, lease)) },
 	"TryLock once": func(ctx context.Context, l *reentrant.Lock) error {
-		return andUnlock(ctx, l, tried(l.TryLock(ctx, 0, 0)))
+		return andUnlock(ctx, l, locktest.Tried(l.TryLock(ctx, 0, 0)))
 	},
 	"TryLock": func(ctx context.Context, l *reentrant.Lock) error {
-		return andUnlock(ctx, l, tried(l.TryLock(ctx, time.Minute, 0)))
+		return andUnlock(ctx, l, locktest.Tried(l.TryLock(ctx, time.Minute, 0)))
 	},
 	"Acquire": func(ctx context.Context, l *reentrant.Lock) error {
 		h, err := l.Acquire(ctx)
@@ -198,7 +199,7 @@ func TestTimeFixedLeaseTakenAway(t *testing.T) {
 // Its own, and not the loss of the owner that had the lock before, is what a holder by write-behind hears of.
 func TestTimeBehindNestedLockAfterAKnownLoss(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		l, other := v.client(writeBehind).NewLock("job"), v.client().NewLock("job")
+		l, other := v.client(locktest.WriteBehind).NewLock("job"), v.client().NewLock("job")
 		first := owner(v.ctx, "first")
 		hold, err := l.Acquire(first)
 		must(t, err)

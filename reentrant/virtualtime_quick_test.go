@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
@@ -21,19 +22,21 @@ const quickWithin = 500 * time.Millisecond
 // Redis is silent: a call with wait 0 ends at its limit, and what it may have been granted is given back.
 func TestTimeQuickOnASilentRedis(t *testing.T) {
 	for what, try := range map[string]func(l *reentrant.Lock, ctx context.Context) error{
-		"TryLock":       func(l *reentrant.Lock, ctx context.Context) error { return tried(l.TryLock(ctx, 0, 0)) },
-		"TryLock, less": func(l *reentrant.Lock, ctx context.Context) error { return tried(l.TryLock(ctx, -time.Hour, lease)) },
+		"TryLock": func(l *reentrant.Lock, ctx context.Context) error { return locktest.Tried(l.TryLock(ctx, 0, 0)) },
+		"TryLock, less": func(l *reentrant.Lock, ctx context.Context) error {
+			return locktest.Tried(l.TryLock(ctx, -time.Hour, lease))
+		},
 		"Acquire": func(l *reentrant.Lock, ctx context.Context) error {
 			_, err := l.Acquire(ctx, reentrant.WithWait(0))
 			return err
 		},
 		"without a cancel": func(l *reentrant.Lock, ctx context.Context) error {
-			return tried(l.TryLock(context.WithoutCancel(ctx), 0, 0))
+			return locktest.Tried(l.TryLock(context.WithoutCancel(ctx), 0, 0))
 		},
 	} {
 		for _, nested := range []bool{false, true} {
 			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				l := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
+				l := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
 				warm(v, l)
 				if nested {
 					must(t, l.Lock(asHolder(t)))
@@ -83,7 +86,7 @@ func TestTimeQuickRepeatsNothing(t *testing.T) {
 				return ""
 			})
 			began := time.Now()
-			err := tried(l.TryLock(asHolder(t), 0, 0))
+			err := locktest.Tried(l.TryLock(asHolder(t), 0, 0))
 			var reply redis.Error
 			if took := time.Since(began); took != 0 || !errors.As(err, &reply) || !strings.HasPrefix(reply.Error(), "LOADING") {
 				t.Errorf("nested %v: %v after %v", nested, err, took)
@@ -100,12 +103,12 @@ func TestTimeQuickRepeatsNothing(t *testing.T) {
 // The timeout of WithReplicaAcks is added, and the attempt of a MultiLock has no limit but its own.
 func TestTimeQuickLimits(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		l := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour),
+		l := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour),
 			reentrant.WithReplicaAcks(1, 700*time.Millisecond)).NewLock("job")
 		end := make(chan struct{})
 		v.onCommand(func(string, []string) string { <-end; return "" })
 		began := time.Now()
-		wants(t, tried(l.TryLock(v.ctx, 0, 0)), reentrant.ErrNotAcquired)
+		wants(t, locktest.Tried(l.TryLock(v.ctx, 0, 0)), reentrant.ErrNotAcquired)
 		if took := time.Since(began); took != quickWithin+700*time.Millisecond {
 			t.Errorf("with replicas: %v", took)
 		}
@@ -134,7 +137,7 @@ func TestTimeQuickLimits(t *testing.T) {
 
 // A dial that is not answered is told as such, and one that fails late with its own error.
 func TestTimeQuickWithoutAConnection(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errGivenUp}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: locktest.ErrGivenUp}
 	for what, test := range map[string]struct {
 		dial func(ctx context.Context, network, addr string) (net.Conn, error)
 		opts func(*redis.Options)
@@ -144,11 +147,11 @@ func TestTimeQuickWithoutAConnection(t *testing.T) {
 	}{
 		"refused": {
 			func(context.Context, string, string) (net.Conn, error) { return nil, refused },
-			func(*redis.Options) {}, errGivenUp, "dial tcp: ", 400 * time.Millisecond, // go-redis tells it, after its five dials
+			func(*redis.Options) {}, locktest.ErrGivenUp, "dial tcp: ", 400 * time.Millisecond, // go-redis tells it, after its five dials
 		},
 		"refused, and go-redis tells it late": {
 			func(context.Context, string, string) (net.Conn, error) { return nil, refused },
-			func(o *redis.Options) { o.DialerRetries, o.DialerRetryTimeout = 5, time.Second }, errGivenUp, "dial tcp: ", quickWithin,
+			func(o *redis.Options) { o.DialerRetries, o.DialerRetryTimeout = 5, time.Second }, locktest.ErrGivenUp, "dial tcp: ", quickWithin,
 		},
 		"not answered": {
 			func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -162,7 +165,7 @@ func TestTimeQuickWithoutAConnection(t *testing.T) {
 			rdb := redistest.MiniClient(t, v.mini, func(o *redis.Options) { o.Dialer, o.DialTimeout = test.dial, 5*time.Second }, test.opts)
 			c := newClient(t, rdb)
 			began := time.Now()
-			err := tried(c.NewLock("job").TryLock(v.ctx, 0, 0))
+			err := locktest.Tried(c.NewLock("job").TryLock(v.ctx, 0, 0))
 			if took := time.Since(began); took != test.took {
 				t.Errorf("%s: returned after %v, want %v", what, took, test.took)
 			}

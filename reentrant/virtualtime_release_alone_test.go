@@ -1,13 +1,10 @@
 package reentrant_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/reentrant"
-
-	"github.com/redlatch/redlatch/internal/redistest"
 )
 
 // Redis is slow, and callers with little patience come all the time: each of them has left
@@ -47,47 +44,4 @@ func TestTimeUnlockLeavesTheImpatientBehind(t *testing.T) {
 			t.Errorf("left behind: %v", fields)
 		}
 	})
-}
-
-// A replica is missing and each waiter is refused for that, one ack timeout after the
-// other. The release waits for the first of them only, which is its own command.
-func TestUnlockLeavesTheRefusedBehind(t *testing.T) {
-	t.Parallel()
-	const ack, waiters = time.Second, 5
-	master := redistest.Start(t)
-	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	redistest.Eventually(t, 20*time.Second, "the replica follows", func() bool {
-		return replica.Info(t, "replication", "master_link_status") == "up"
-	})
-	c := faultClient(t, master.Client(t), reentrant.WithReplicaAcks(1, ack))
-	l := c.NewLock("l")
-	hold, err := l.Acquire(owner(t.Context(), "me"))
-	okay(t, err)
-	calls := make(chan error, waiters)
-	for i := range waiters {
-		go func() { calls <- l.Lock(owner(t.Context(), fmt.Sprint("waiter", i))) }()
-	}
-	redistest.Eventually(t, 5*time.Second, "all wait", func() bool { return c.Stats().Waiting == waiters })
-	replica.Stop()
-	refused := 0
-	released := make(chan error, 1)
-	go func() { released <- hold.Release(owner(t.Context(), "me")) }()
-	for done := false; !done; {
-		select {
-		case err := <-calls:
-			wants(t, err, reentrant.ErrReplicas)
-			refused++
-		case err := <-released:
-			okay(t, err)
-			done = true
-		}
-	}
-	if refused > 2 { // the first, and perhaps the second before this goroutine was awake
-		t.Errorf("the release took as long as it took to refuse %d of %d waiters", refused, waiters)
-	}
-	for range waiters - refused {
-		wants(t, inTime(t, 20*time.Second, "all are refused", calls), reentrant.ErrReplicas)
-	}
-	replica.Continue()
-	freeWithin(t, master, 20*time.Second, "l")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -22,7 +23,7 @@ const untilReleased = 5 * time.Second
 func releaseCtxs() []releaseCtx {
 	cancelled := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		cancel(errGivenUp)
+		cancel(locktest.ErrGivenUp)
 		return ctx, func() {}
 	}
 	within := func(d time.Duration) func(context.Context) (context.Context, context.CancelFunc) {
@@ -84,7 +85,7 @@ func TestTimeReleaseWaits(t *testing.T) {
 	for what, release := range releases {
 		for _, with := range releaseCtxs() {
 			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				l := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
+				l := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
 				warm(v, l)
 				end := make(chan struct{})
 				var began time.Time
@@ -114,7 +115,7 @@ func TestTimeReleaseIsConfirmed(t *testing.T) {
 	for what, release := range releases {
 		for _, with := range releaseCtxs() {
 			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				l := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
+				l := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
 				warm(v, l)
 				err := release(v, l, func(ctx context.Context) context.Context {
 					v.scriptsTake(with.waits - 500*time.Millisecond)
@@ -135,7 +136,7 @@ func TestTimeReleaseIsConfirmed(t *testing.T) {
 func TestTimeDoReleasesAfterTheEndOfItsCtx(t *testing.T) {
 	for _, with := range releaseCtxs() {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			l := newClient(t, redistest.MiniClient(t, v.mini, impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
+			l := newClient(t, redistest.MiniClient(t, v.mini, locktest.Impatience(time.Minute)), reentrant.WithLease(time.Hour)).NewLock("job")
 			ctx, cancel := with.from(v.ctx)
 			defer cancel()
 			if ctx.Err() != nil { // before the acquisition: there is none

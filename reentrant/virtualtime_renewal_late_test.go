@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -39,7 +40,7 @@ func TestTimeRenewalReachesTheNextFixedLease(t *testing.T) {
 			t.Fatal("a fixed lease is trusted beyond its end")
 		}
 		v.pass(fixed / 4)
-		ok, err := v.client().NewLock("job").TryLock(asWaiter(t), 0, 0)
+		ok, err := v.client().NewLock("job").TryLock(locktest.AsWaiter(t), 0, 0)
 		must(t, err)
 		if !ok {
 			t.Errorf("nobody holds the lock, and it is taken for %v more", v.ttl("job"))

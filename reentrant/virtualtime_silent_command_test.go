@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -41,7 +42,7 @@ func TestTimeSilentReleaseIsNotBusy(t *testing.T) {
 		v.scriptsTake(time.Hour)
 		rel := begin(func() error { return l.Unlock(o) })
 		v.pass(10 * time.Millisecond)
-		ok, err := l.TryLock(asWaiter(t), 3*time.Second, 0)
+		ok, err := l.TryLock(locktest.AsWaiter(t), 3*time.Second, 0)
 		if ok || !errors.Is(err, reentrant.ErrNotAcquired) {
 			t.Errorf("%v, %v, as if somebody had the lock", ok, err)
 		}

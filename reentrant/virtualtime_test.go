@@ -174,13 +174,3 @@ func (p *pending) wait() error {
 	<-p.done
 	return p.err
 }
-
-// ended reports whether a channel is closed.
-func ended(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

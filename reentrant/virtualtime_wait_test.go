@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -48,10 +49,10 @@ func TestTimeTryLockGivesUpBehindOthers(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		l := v.client().NewLock("job")
 		must(t, l.Lock(v.ctx))
-		first := begin(func() error { return tried(l.TryLock(v.ctx, 5*time.Second, 0)) })
+		first := begin(func() error { return locktest.Tried(l.TryLock(v.ctx, 5*time.Second, 0)) })
 		v.pass(time.Second)
 		began := time.Now()
-		second := begin(func() error { return tried(l.TryLock(v.ctx, 2*time.Second, 0)) })
+		second := begin(func() error { return locktest.Tried(l.TryLock(v.ctx, 2*time.Second, 0)) })
 		if err := second.wait(); !errors.Is(err, reentrant.ErrNotAcquired) || second.at.Sub(began) != 2*time.Second {
 			t.Fatalf("%v after %v", err, second.at.Sub(began))
 		}
@@ -71,7 +72,7 @@ func TestTimeWaiterIsWokenByTheRelease(t *testing.T) {
 		must(t, holder.Lock(v.ctx))
 		c := v.client()
 		l := c.NewLock("job")
-		waiter := begin(func() error { return tried(l.TryLock(v.ctx, time.Minute, 0)) })
+		waiter := begin(func() error { return locktest.Tried(l.TryLock(v.ctx, time.Minute, 0)) })
 		v.pass(700 * time.Millisecond)
 		must(t, holder.Unlock(v.ctx))
 		released := time.Now()

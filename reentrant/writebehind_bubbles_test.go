@@ -3,6 +3,7 @@ package reentrant_test
 import (
 	"testing"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestTimeBehindBubblesShareNothing(t *testing.T) {
 	for range 8 {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			l := v.client(writeBehind).NewLock("job")
+			l := v.client(locktest.WriteBehind).NewLock("job")
 			hold, err := l.Acquire(owner(v.ctx, "first"))
 			must(t, err)
 			var next *reentrant.Hold

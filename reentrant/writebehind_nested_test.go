@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -18,16 +19,14 @@ func behindMoves(t *testing.T, l *reentrant.Lock, h *reentrant.Hold) {
 	}
 }
 
-func contextCause(h *reentrant.Hold) error { return context.Cause(h.Context()) }
-
 // passedOn gives the lock from an owner a to a waiter b by a write-behind hand-off.
 func passedOn(t *testing.T, c *reentrant.Client, l *reentrant.Lock) *reentrant.Hold {
 	t.Helper()
 	a := owner(t.Context(), "a")
 	must(t, l.Lock(a))
-	waiter := callFor(t, c, l, "b")
+	waiter := locktest.CallFor(t, c, l, "b")
 	must(t, l.Unlock(a))
-	return waiter.hold(t, 5*time.Second)
+	return waiter.Hold(t, 5*time.Second)
 }
 
 // Right after a hand-off, with the field still that of the owner before, whoever asks through
@@ -35,7 +34,7 @@ func passedOn(t *testing.T, c *reentrant.Client, l *reentrant.Lock) *reentrant.H
 func TestBehindQueries(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, b backend) {
 		rdb := b.client()
-		c, other := newClient(t, rdb, writeBehind), newClient(t, b.client()).NewLock("order")
+		c, other := newClient(t, rdb, locktest.WriteBehind), newClient(t, b.client()).NewLock("order")
 		l := c.NewLock("order")
 		asks := map[string]func(a, b context.Context) (bool, error){
 			"IsHeld of the holder":         func(_, b context.Context) (bool, error) { return l.IsHeld(b) },
@@ -68,7 +67,7 @@ func TestBehindQueries(t *testing.T) {
 func TestBehindNested(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, b backend) {
 		rdb := b.client()
-		c := newClient(t, rdb, writeBehind)
+		c := newClient(t, rdb, locktest.WriteBehind)
 		l := c.NewLock("order")
 		for range 10 {
 			hold := passedOn(t, c, l)
@@ -102,22 +101,22 @@ func TestBehindNested(t *testing.T) {
 func TestBehindOneOwnerWaitsTwice(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, b backend) {
 		rdb := b.client()
-		c := newClient(t, rdb, writeBehind)
+		c := newClient(t, rdb, locktest.WriteBehind)
 		l := c.NewLock("order")
 		must(t, l.Lock(t.Context()))
-		one, between, two := callFor(t, c, l, "same"), callFor(t, c, l, "between"), callFor(t, c, l, "same")
+		one, between, two := locktest.CallFor(t, c, l, "same"), locktest.CallFor(t, c, l, "between"), locktest.CallFor(t, c, l, "same")
 		must(t, l.Unlock(t.Context()))
-		first, second := one.hold(t, 5*time.Second), two.hold(t, 5*time.Second)
+		first, second := one.Hold(t, 5*time.Second), two.Hold(t, 5*time.Second)
 		if got := hash(t, rdb, "order"); !maps.Equal(got, map[string]string{first.Owner(): "2"}) {
 			t.Errorf("the hash is %v", got)
 		}
 		must(t, first.Release(t.Context()))
 		select {
-		case h := <-between.granted:
+		case h := <-between.Granted:
 			t.Fatalf("%v while %v", h, second)
 		default:
 		}
 		must(t, second.Release(t.Context()))
-		must(t, between.hold(t, 5*time.Second).Release(t.Context()))
+		must(t, between.Hold(t, 5*time.Second).Release(t.Context()))
 	})
 }

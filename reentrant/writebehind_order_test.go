@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestBehindFirstComeFirstServed(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, b backend) {
 		const waiters = 60
-		c := newClient(t, b.client(), writeBehind)
+		c := newClient(t, b.client(), locktest.WriteBehind)
 		l := c.NewLock("order")
 		hold, err := l.Acquire(t.Context())
 		must(t, err)
@@ -21,11 +22,11 @@ func TestBehindFirstComeFirstServed(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range waiters {
 			who := strconv.Itoa(i)
-			waiter := callFor(t, c, l, who)
+			waiter := locktest.CallFor(t, c, l, who)
 			group.Go(func() {
-				hold := <-waiter.granted
+				hold := <-waiter.Granted
 				if hold == nil {
-					t.Errorf("%s: %v", who, waiter.err)
+					t.Errorf("%s: %v", who, waiter.Err)
 					return
 				}
 				order = append(order, who)
@@ -51,15 +52,15 @@ func TestBehindFirstComeFirstServed(t *testing.T) {
 func TestBehindAHoldThatIsOver(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, b backend) {
 		const lease = time.Minute
-		c := newClient(t, b.client(), writeBehind, reentrant.WithLease(lease))
+		c := newClient(t, b.client(), locktest.WriteBehind, reentrant.WithLease(lease))
 		l := c.NewLock("order")
 		a := owner(t.Context(), "a")
 		first, err := l.Acquire(a)
 		must(t, err)
-		waiter := callFor(t, c, l, "b")
+		waiter := locktest.CallFor(t, c, l, "b")
 		until := first.ValidUntil()
 		must(t, first.Release(t.Context()))
-		second := waiter.hold(t, 5*time.Second)
+		second := waiter.Hold(t, 5*time.Second)
 		if left := time.Until(second.ValidUntil()); second.ValidUntil().Before(until) || left > lease {
 			t.Errorf("the next hold is valid for %v", left)
 		}
@@ -71,7 +72,7 @@ func TestBehindAHoldThatIsOver(t *testing.T) {
 			t.Errorf("ValidUntil of the hold that is over has moved by %v, of the other by %v",
 				first.ValidUntil().Sub(until), second.ValidUntil().Sub(until))
 		}
-		wants(t, contextCause(first), reentrant.ErrReleased)
+		wants(t, locktest.ContextCause(first), reentrant.ErrReleased)
 		if ended(first.Lost()) || ended(second.Lost()) || second.Context().Err() != nil {
 			t.Error("lost without a loss")
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/locktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -72,7 +73,7 @@ func TestBehindSharesWithAnotherClient(t *testing.T) {
 func TestBehindAnotherClientGetsItsTurn(t *testing.T) {
 	const held, rounds = 2 * time.Millisecond, 5
 	s := redistest.Start(t)
-	c, other := newClient(t, s.Client(t), writeBehind), newClient(t, s.Client(t))
+	c, other := newClient(t, s.Client(t), locktest.WriteBehind), newClient(t, s.Client(t))
 	l, theirs := c.NewLock("l"), other.NewLock("l")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

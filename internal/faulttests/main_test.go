@@ -1,0 +1,16 @@
+package faulttests
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/redlatch/redlatch/internal/leaktest"
+	"github.com/redlatch/redlatch/internal/worker"
+)
+
+// Whatever a test starts has ended with it: no goroutine outlives the last one.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // many locks are lost here
+	worker.Main()
+	leaktest.Main(m)
+}

@@ -1,0 +1,54 @@
+package locktest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/redlatch/redlatch/internal/faultproxy"
+)
+
+// ScriptOf tells which of the library's scripts a request runs, by its keys and arguments: the
+// sources are no public matter. It is "" for any other request.
+func ScriptOf(args []string) string {
+	if !faultproxy.Named("EVALSHA", "EVAL")(args) || len(args) < 4 {
+		return ""
+	}
+	var n int
+	if _, err := fmt.Sscan(args[2], &n); err != nil || len(args) < 3+n {
+		return ""
+	}
+	keys, argv := args[3:3+n], args[3+n:]
+	second, third := "", ""
+	if n > 1 {
+		second, _, _ = strings.Cut(keys[1], ":")
+	}
+	if n > 2 {
+		third, _, _ = strings.Cut(keys[2], ":")
+	}
+	wakes := false
+	for _, a := range argv {
+		wakes = wakes || a == "PUBLISH"
+	}
+	switch {
+	case second == "redlatch_waiters":
+		return "report"
+	case second == "redlatch_epoch" && n == 2:
+		return "count"
+	case second == "redlatch_epoch" && third == "redlatch_waiters" && len(argv) == 8:
+		return "linger"
+	case second == "redlatch_epoch" && third == "redlatch_waiters":
+		return "transfer"
+	case second == "redlatch_epoch" && wakes:
+		return "release"
+	case second == "redlatch_epoch":
+		return "acquire"
+	case second == "redlatch_turn" && len(argv) == 7:
+		return "leave"
+	case second == "redlatch_turn":
+		return "force"
+	case len(argv) == 2*n+1:
+		return "renew"
+	default:
+		return "inspect"
+	}
+}
