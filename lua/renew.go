@@ -29,9 +29,9 @@ const renewTogether = 500
 // otherwise one after another: Redis serves other clients between them. The error tells why entries
 // were refused, the first one if there are several. An entry whose script has no reply is Refused.
 // Without any reply there are no entries.
-func Renew(ctx context.Context, p Processor, tenants []FieldOwner, lease time.Duration) ([]Renewal, error) {
+func Renew(ctx context.Context, p Processor, owners []FieldOwner, lease time.Duration) ([]Renewal, error) {
 	var batches []*invocation
-	for part := range slices.Chunk(tenants, renewTogether) {
+	for part := range slices.Chunk(owners, renewTogether) {
 		locks := make([]string, len(part))
 		args := make([]any, 0, 1+2*len(part))
 		args = append(args, ms(lease))
@@ -43,7 +43,7 @@ func Renew(ctx context.Context, p Processor, tenants []FieldOwner, lease time.Du
 	}
 	renewScript.runAll(ctx, p, batches)
 
-	renewals, replied, refused := make([]Renewal, 0, len(tenants)), 0, error(nil)
+	renewals, replied, refused := make([]Renewal, 0, len(owners)), 0, error(nil)
 	for _, b := range batches {
 		part, err := b.renewals()
 		if part != nil {

@@ -8,11 +8,11 @@ import (
 
 // Report is all that Redis knows of a lock.
 type Report struct {
-	TTL       time.Duration // left; NoTTL when the key never expires; 0 when free
-	Token     int64         // last that was issued; 0 if there was none or the counter was not read
-	Strangers int           // clients of Redisson that wait; -1 if they cannot be counted
-	Fields    []Field       // the hash; none when free
-	Waiting   []Waiting     // registered clients, in the order of their arrival
+	TTL             time.Duration // left; NoTTL when the key never expires; 0 when free
+	Token           int64         // last that was issued; 0 if there was none or the counter was not read
+	RedissonWaiters int           // clients of Redisson that wait; -1 if they cannot be counted
+	Fields          []Field       // the hash; none when free
+	Waiting         []Waiting     // registered clients, in the order of their arrival
 }
 
 // Field is one field of the hash.
@@ -38,7 +38,7 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Strangers: int(number(reply, 3))}
+	r := Report{RedissonWaiters: int(number(reply, 3))}
 	r.Token, _ = strconv.ParseInt(text(reply, 2), 10, 64) // another program's key may hold anything
 	if left := number(reply, 0); left != -2 {
 		r.TTL = ttl(left)

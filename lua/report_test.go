@@ -33,7 +33,7 @@ func TestReport(t *testing.T) {
 			if len(got.Fields) != 1 || got.Fields[0] != (lua.Field{Owner: "a:1", Count: 3}) || got.TTL > lease || got.TTL < lease-slack {
 				t.Fatalf("%+v", got)
 			}
-			if got.Token != granted.Token || got.Strangers != 0 {
+			if got.Token != granted.Token || got.RedissonWaiters != 0 {
 				t.Fatalf("%+v, want token %d", got, granted.Token)
 			}
 			for i, want := range []lua.Waiting{{Client: "b", For: time.Hour}, {Client: "c", For: time.Minute}} {
@@ -61,11 +61,11 @@ func TestReportOfRedissonWaiters(t *testing.T) {
 		}
 		r.rdb.HSet(t.Context(), name, "mode", "write")
 		got := a.report(t, true)
-		if got.Strangers != 1 || len(got.Fields) != 2 {
+		if got.RedissonWaiters != 1 || len(got.Fields) != 2 {
 			t.Fatalf("%+v", got)
 		}
 		a.wake.Counted = false
-		if got := a.report(t, true); got.Strangers != -1 {
+		if got := a.report(t, true); got.RedissonWaiters != -1 {
 			t.Fatalf("%+v", got)
 		}
 		r.rdb.Persist(t.Context(), name)

@@ -13,21 +13,21 @@ import (
 // duplicates looks for two members that are one lock on one server, reached through two Clients. The
 // member that is granted first then keeps the other busy. It does not if they are in two databases of
 // the server, but such members are not independent either.
-func duplicates(grips []memberHold) error {
-	for i := range grips {
-		if err := ownRival(grips, &grips[i]); err != nil {
+func duplicates(holds []memberHold) error {
+	for i := range holds {
+		if err := ownRival(holds, &holds[i]); err != nil {
 			return err
 		}
 	}
-	return sameServer(grips)
+	return sameServer(holds)
 }
 
 // sameServer finds two members of the same name with the same server.
-func sameServer(grips []memberHold) error {
+func sameServer(holds []memberHold) error {
 	type lock struct{ key, runs string }
 	seen := make(map[lock]*member)
-	for i := range grips {
-		g := &grips[i]
+	for i := range holds {
+		g := &holds[i]
 		if !g.held() || g.proof.runs == "" || g.m.parts != 1 {
 			continue
 		}
@@ -42,13 +42,13 @@ func sameServer(grips []memberHold) error {
 
 // ownRival returns an error if another member of the same attempt holds the lock that makes this
 // member busy.
-func ownRival(grips []memberHold, busy *memberHold) error {
+func ownRival(holds []memberHold, busy *memberHold) error {
 	var rival *reentrant.NotAcquiredError
 	if !busy.busy() || !errors.As(busy.err, &rival) || rival.Holder == "" {
 		return nil
 	}
-	for i := range grips {
-		g := &grips[i]
+	for i := range holds {
+		g := &holds[i]
 		if g == busy || !g.held() || !shareKey(g.m, busy.m, rival.Holder) {
 			continue
 		}

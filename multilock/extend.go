@@ -47,12 +47,12 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		return h.whyOver()
 	}
 	h.mu.Lock()
-	grips, renewed := slices.Clone(h.holds), h.fixed.IsZero()
+	holds, renewed := slices.Clone(h.holds), h.fixed.IsZero()
 	h.mu.Unlock()
 	if renewed {
 		return fmt.Errorf("redlatch: lock %q: %w", h.l.name, reentrant.ErrRenewed)
 	}
-	confirmed, members := h.l.tell(ctx, grips, h.l.need, func(t multi.Tenure, ctx context.Context) error {
+	confirmed, members := h.l.tell(ctx, holds, h.l.need, func(t multi.Tenure, ctx context.Context) error {
 		return t.Extend(ctx, d)
 	})
 	if _, ok := h.review(); !ok {
@@ -63,7 +63,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	h.mu.Unlock()
 	h.notify() // the monitor, which waits for the old end
 	if confirmed < h.l.need {
-		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(grips), Members: members}
+		return &NotExtendedError{Name: h.l.name, Confirmed: confirmed, Need: h.l.need, Of: len(holds), Members: members}
 	}
 	return nil
 }

@@ -109,22 +109,22 @@ func (g *memberHold) trust(longest time.Duration) time.Time {
 
 // trusted is the instant until which enough members may be trusted: the need-th latest of their
 // instants. It is zero if too few members are held.
-func (l *MultiLock) trusted(grips []memberHold) time.Time {
-	return l.enoughUntil(grips, func(g *memberHold) time.Time { return g.trust(l.cfg.longest) })
+func (l *MultiLock) trusted(holds []memberHold) time.Time {
+	return l.enoughUntil(holds, func(g *memberHold) time.Time { return g.trust(l.cfg.longest) })
 }
 
 // leased is like trusted, but goes by the members' leases alone. It is when a hold with a fixed lease
 // ends.
-func (l *MultiLock) leased(grips []memberHold) time.Time {
-	return l.enoughUntil(grips, func(g *memberHold) time.Time { return g.tenure.ValidUntil() })
+func (l *MultiLock) leased(holds []memberHold) time.Time {
+	return l.enoughUntil(holds, func(g *memberHold) time.Time { return g.tenure.ValidUntil() })
 }
 
 // enoughUntil is the instant until which enough members last: the need-th latest of their instants,
 // and zero if too few are held. until gives a member's instant.
-func (l *MultiLock) enoughUntil(grips []memberHold, until func(*memberHold) time.Time) time.Time {
+func (l *MultiLock) enoughUntil(holds []memberHold, until func(*memberHold) time.Time) time.Time {
 	var ends []time.Time
-	for i := range grips {
-		if g := &grips[i]; g.held() && !g.ended() {
+	for i := range holds {
+		if g := &holds[i]; g.held() && !g.ended() {
 			ends = append(ends, until(g))
 		}
 	}
@@ -135,9 +135,9 @@ func (l *MultiLock) enoughUntil(grips []memberHold, until func(*memberHold) time
 	return ends[l.need-1]
 }
 
-func heldOf(grips []memberHold) (n int) {
-	for i := range grips {
-		if grips[i].held() {
+func heldOf(holds []memberHold) (n int) {
+	for i := range holds {
+		if holds[i].held() {
 			n++
 		}
 	}
@@ -145,9 +145,9 @@ func heldOf(grips []memberHold) (n int) {
 }
 
 // valid counts the members that may be trusted now.
-func (l *MultiLock) valid(grips []memberHold) (n int) {
-	for i := range grips {
-		if g := &grips[i]; g.held() && !g.ended() && !watchdog.Passed(g.trust(l.cfg.longest)) {
+func (l *MultiLock) valid(holds []memberHold) (n int) {
+	for i := range holds {
+		if g := &holds[i]; g.held() && !g.ended() && !watchdog.Passed(g.trust(l.cfg.longest)) {
 			n++
 		}
 	}
@@ -157,14 +157,14 @@ func (l *MultiLock) valid(grips []memberHold) (n int) {
 // memberErrors are the errors of all members that are not held, in the order of the arguments. A hold
 // on a member may end at any instant, so they include the members whose hold has ended and was not
 // dropped yet.
-func memberErrors(grips []memberHold) []*MemberError {
-	return collect(grips, (*memberHold).failure)
+func memberErrors(holds []memberHold) []*MemberError {
+	return collect(holds, (*memberHold).failure)
 }
 
 // lossErrors are the memberErrors, and errors for members that are held but not trusted any more. A
 // silent server reports nothing when the trust in it ends.
-func (l *MultiLock) lossErrors(grips []memberHold) []*MemberError {
-	return collect(grips, func(g *memberHold) error {
+func (l *MultiLock) lossErrors(holds []memberHold) []*MemberError {
+	return collect(holds, func(g *memberHold) error {
 		if err := g.failure(); err != nil || !g.held() || !watchdog.Passed(g.trust(l.cfg.longest)) {
 			return err
 		}
@@ -186,10 +186,10 @@ func (g *memberHold) failure() error {
 	return g.err
 }
 
-func collect(grips []memberHold, of func(*memberHold) error) []*MemberError {
-	byIndex := make([]*MemberError, len(grips))
-	for i := range grips {
-		g := &grips[i]
+func collect(holds []memberHold, of func(*memberHold) error) []*MemberError {
+	byIndex := make([]*MemberError, len(holds))
+	for i := range holds {
+		g := &holds[i]
 		if err := of(g); err != nil {
 			byIndex[g.m.index] = &MemberError{Name: g.m.Name(), Server: g.m.server, Err: err}
 		}

@@ -36,13 +36,8 @@ func (h *Hold) monitor() {
 		h.freeAfterLoss()
 	}()
 
-	var tick <-chan time.Time
-	var upkeep *time.Timer
-	if h.l.quorum {
-		upkeep = time.NewTimer(h.firstMaintenance())
-		defer upkeep.Stop()
-		tick = upkeep.C
-	}
+	upkeep := h.maintenanceTimer()
+	defer upkeep.Stop()
 	end := time.NewTimer(0)
 	defer end.Stop()
 	for {
@@ -58,11 +53,21 @@ func (h *Hold) monitor() {
 		case <-end.C:
 		case n := <-found:
 			hear(n)
-		case <-tick:
+		case <-upkeep.C:
 			upkeep.Reset(h.l.cfg.tick)
 			working += h.maintain(ctx, found, asked)
 		}
 	}
+}
+
+// maintenanceTimer fires when the members of a quorum are to be looked after for the first time, and never for a
+// MultiLock of all members.
+func (h *Hold) maintenanceTimer() *time.Timer {
+	timer := time.NewTimer(h.firstMaintenance())
+	if !h.l.quorum {
+		timer.Stop()
+	}
+	return timer
 }
 
 // review drops the members whose holds have ended, and returns until when the rest may be trusted. If

@@ -42,15 +42,7 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 	if h.state == lost {
 		err := h.err
 		h.mu.Unlock()
-		select {
-		case <-h.done: // the monitor frees the rest
-		case <-ctx.Done():
-		}
-		if lost, is := err.(*LostError); is && before {
-			return errs.Told(lost, fmt.Sprintf("redlatch: release of lock %q: it was lost before, as the ctx of the hold has said (%d of %d valid, %d needed)",
-				lost.Name, lost.Valid, lost.Of, lost.Need))
-		}
-		return err
+		return h.releasedLost(ctx, err, before)
 	}
 	outer := h.outer
 	h.ended = time.Now()
@@ -71,30 +63,30 @@ func (h *Hold) releaseAs(ctx context.Context, how memberCommand) error {
 }
 
 // surrender takes all members out of the hold, for their release.
-func (h *Hold) surrender() (grips []memberHold) {
+func (h *Hold) surrender() (holds []memberHold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	grips = slices.Clone(h.holds)
+	holds = slices.Clone(h.holds)
 	for i := range h.holds {
 		if x := &h.holds[i]; x.held() {
 			x.drop(nil)
 		}
 	}
-	return grips
+	return holds
 }
 
 // release releases all members that are held, in parallel. It returns how many have confirmed, and
 // the errors of the others. When enough have confirmed, the rest is given a moment. After that, and
 // when ctx ends, the members' Clients go on in the background.
-func (l *MultiLock) release(ctx context.Context, grips []memberHold, enough int) (confirmed int, members []*MemberError) {
-	return l.tell(ctx, grips, enough, multi.Tenure.Release)
+func (l *MultiLock) release(ctx context.Context, holds []memberHold, enough int) (confirmed int, members []*MemberError) {
+	return l.tell(ctx, holds, enough, multi.Tenure.Release)
 }
 
 // memberCommand is a command for a member that is held.
 type memberCommand func(t multi.Tenure, ctx context.Context) error
 
 // tell gives all members that are held a command, and is otherwise as release.
-func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, how memberCommand) (confirmed int, members []*MemberError) {
+func (l *MultiLock) tell(ctx context.Context, holds []memberHold, enough int, how memberCommand) (confirmed int, members []*MemberError) {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,10 +94,10 @@ func (l *MultiLock) tell(ctx context.Context, grips []memberHold, enough int, ho
 		m   *member
 		err error
 	}
-	results := make(chan result, len(grips))
+	results := make(chan result, len(holds))
 	asked := make(map[*member]bool)
-	for i := range grips {
-		x := &grips[i]
+	for i := range holds {
+		x := &holds[i]
 		if !x.held() {
 			continue
 		}
@@ -144,4 +136,27 @@ func ended(ctx context.Context) error {
 		return cause
 	}
 	return errors.Join(ctx.Err(), cause)
+}
+
+// releasedLost ends the release of a hold that is lost. It returns when the monitor has freed the rest. before: the
+// hold's ctx has told the loss already.
+func (h *Hold) releasedLost(ctx context.Context, err error, before bool) error {
+	select {
+	case <-h.done:
+	case <-ctx.Done():
+	}
+	if before {
+		return toldBefore(err)
+	}
+	return err
+}
+
+// toldBefore is the error of a Release after a loss that the hold's ctx has told already.
+func toldBefore(err error) error {
+	lost, is := err.(*LostError)
+	if !is {
+		return err
+	}
+	return errs.Told(lost, fmt.Sprintf("redlatch: release of lock %q: it was lost before, as the ctx of the hold has said (%d of %d valid, %d needed)",
+		lost.Name, lost.Valid, lost.Of, lost.Need))
 }

@@ -38,13 +38,7 @@ func (a *acquisition) round(except *member) (complete bool) {
 		select {
 		case r := <-results:
 			delete(asked, r.m)
-			x := &a.holds[r.at]
-			// The result only says that another call of this Client is asking the server.
-			asking := x.busy() && r.busy() && !r.confirmedBusy()
-			if r.held() || x.err == nil || a.ctx.Err() == nil && !asking {
-				// Otherwise the call is over or nothing new is known: the earlier answer tells more.
-				*x = r.memberHold
-			}
+			a.note(&a.holds[r.at], &r.memberHold)
 			if held := heldOf(a.holds); enough == nil && (held >= a.l.need || held+len(asked) < a.l.need) {
 				timer := time.NewTimer(a.l.grace(time.Since(began), asked))
 				defer timer.Stop()
@@ -98,10 +92,10 @@ func (a *acquisition) where(pick func(*memberHold) bool) (picked []*memberHold) 
 
 // giveBack frees members, in parallel. It returns when Redis has confirmed that or the members' limit
 // is over, and at once if the call has ended.
-func (a *acquisition) giveBack(grips []*memberHold) {
-	done := make(chan struct{}, len(grips))
+func (a *acquisition) giveBack(holds []*memberHold) {
+	done := make(chan struct{}, len(holds))
 	n := 0
-	for _, x := range grips {
+	for _, x := range holds {
 		if !x.held() {
 			continue
 		}
@@ -114,5 +108,15 @@ func (a *acquisition) giveBack(grips []*memberHold) {
 	}
 	for range n {
 		<-done
+	}
+}
+
+// note keeps what an attempt has found out about a member. If the call is over, or nothing new is known, the
+// earlier answer tells more.
+func (a *acquisition) note(x, found *memberHold) {
+	// The result only says that another call of this Client is asking the server.
+	asking := x.busy() && found.busy() && !found.confirmedBusy()
+	if found.held() || x.err == nil || a.ctx.Err() == nil && !asking {
+		*x = *found
 	}
 }

@@ -90,7 +90,7 @@ func (i Info) String() string {
 
 // infoOf makes an Info of Redis' report and of the calls that wait in this Client.
 func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
-	i := Info{Name: l.name, At: at, TTL: r.TTL, Token: r.Token, Redisson: r.Strangers, Waiters: local}
+	i := Info{Name: l.name, At: at, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
 	for n, field := range r.Fields {
 		p, kept := partyOf(field.Owner)
 		p.Here = p.From == FromGo && p.Client == l.c.id

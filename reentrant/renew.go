@@ -101,11 +101,11 @@ func (r *renewer) renewSlots(ctx context.Context, targets []watchdog.Target, slo
 // renewTogether renews all targets by one script, or by a pipeline of some. The error tells whether Redis
 // answered.
 func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Target, lease time.Duration) ([]watchdog.Result, error) {
-	tenants := make([]lua.FieldOwner, len(targets))
+	owners := make([]lua.FieldOwner, len(targets))
 	for i, t := range targets {
-		tenants[i] = lua.FieldOwner{Lock: t.Key, Owner: t.Owner, Next: t.Next}
+		owners[i] = lua.FieldOwner{Lock: t.Key, Owner: t.Owner, Next: t.Next}
 	}
-	renewals, err := lua.Renew(ctx, p, tenants, lease)
+	renewals, err := lua.Renew(ctx, p, owners, lease)
 	if err == nil && len(renewals) < len(targets) {
 		err = errors.New("no answer for some locks")
 	}

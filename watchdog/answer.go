@@ -102,41 +102,42 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 		return news{what: lost, handler: x.handler, cause: CauseExpired}
 	}
 
-	switch o {
-	case Renewed:
-		v := Validity(c.sent, w.lease)
-		moved := v.After(x.validUntil)
-		if moved {
-			x.validUntil = v
-			w.expiries.set(x, w.endOf(x, now))
-		}
-		if !moved && !awaited {
-			return news{}
-		}
-		if w.passed(x.validUntil, now) { // the process stood still since the answer came
-			w.end(x)
-			return news{what: lost, handler: x.handler, cause: CauseExpired}
-		}
-		if x.renew && x.call == nil {
-			w.renewing.set(x, w.renewalAt(x, w.at(c.sent), now))
-		}
-		if !moved {
-			return news{what: renewed}
-		}
-		return news{what: renewed, handler: x.handler, validUntil: v}
-
-	case NotOwner:
+	switch {
+	case o == Renewed:
+		return w.confirmed(c, x, awaited, now)
+	case o == NotOwner:
 		w.end(x)
 		return news{what: lost, handler: x.handler, cause: CauseNotOwner}
-	}
-
-	if !awaited {
+	case !awaited:
 		return news{} // was counted when it was given up
-	}
-	if x.renew {
+	case x.renew:
 		w.renewing.set(x, w.retryAt(x, now, delay))
 	}
 	return news{what: failed}
+}
+
+// confirmed moves the validity of a watch on, after a renewal that Redis has confirmed. The caller has mu.
+func (w *Watchdog) confirmed(c *call, x *Watch, awaited bool, now time.Time) news {
+	v := Validity(c.sent, w.lease)
+	moved := v.After(x.validUntil)
+	if moved {
+		x.validUntil = v
+		w.expiries.set(x, w.endOf(x, now))
+	}
+	if !moved && !awaited {
+		return news{}
+	}
+	if w.passed(x.validUntil, now) { // the process stood still since the answer came
+		w.end(x)
+		return news{what: lost, handler: x.handler, cause: CauseExpired}
+	}
+	if x.renew && x.call == nil {
+		w.renewing.set(x, w.renewalAt(x, w.at(c.sent), now))
+	}
+	if !moved {
+		return news{what: renewed}
+	}
+	return news{what: renewed, handler: x.handler, validUntil: v}
 }
 
 // failed counts and reports the targets that one call did not renew.

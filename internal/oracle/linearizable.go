@@ -95,8 +95,8 @@ func (c *converter) add(lock, owner string, call, back history.Instant, x step) 
 
 // hold adds the grant of a hold and its end.
 func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest time.Duration) {
-	heir := slices.ContainsFunc(faults, func(f history.Fault) bool { return forgets(f, lock) && inherited(f, x, longest) })
-	c.add(lock, x.owner, x.call, x.from, step{does: takes, hold: x.id, owner: x.owner, token: x.token, heir: heir})
+	inherits := slices.ContainsFunc(faults, func(f history.Fault) bool { return forgets(f, lock) && inherited(f, x, longest) })
+	c.add(lock, x.owner, x.call, x.from, step{does: takes, hold: x.id, owner: x.owner, token: x.token, inherits: inherits})
 	end := step{hold: x.id, owner: x.owner}
 	if at, lost := x.lossSeen(); lost {
 		if explained(faults, x, at, longest) {

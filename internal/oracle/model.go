@@ -19,12 +19,12 @@ type state struct {
 
 // step is what one operation does to the lock.
 type step struct {
-	does  does
-	hold  int64
-	owner string
-	token int64 // 0: none, or not known
-	heir  bool  // takes: perhaps by a write-behind hand-off on a lease that Redis has forgotten
-	note  string
+	does     does
+	hold     int64
+	owner    string
+	token    int64 // 0: none, or not known
+	inherits bool  // takes: perhaps by a write-behind hand-off on a lease that Redis has forgotten
+	note     string
 }
 
 type does int
@@ -66,7 +66,7 @@ func (s state) after(x step) []state {
 	switch x.does {
 	case takes:
 		next := s.granted(x)
-		if x.heir {
+		if x.inherits {
 			s.ghosts = s.ghosts.with(x.hold)
 			next = append(next, s)
 		}
