@@ -36,7 +36,7 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 	if s.closing {
 		return Entry{Kind: Refuse}
 	}
-	if ahead := s.Ahead(r.Mode); r.Single && (ahead != nil || s.waiting.first != nil) {
+	if ahead := s.aheadOf(r); r.Single && (ahead != nil || s.waiting.first != nil) {
 		return Entry{Kind: Busy, Of: ahead}
 	}
 	return Entry{Kind: Wait}
@@ -54,9 +54,9 @@ func (s *State) Enqueue(w *Waiter) {
 	s.promote()
 }
 
-// promote lets the first waiter lead if it conflicts with no owner of this Client.
+// promote lets the first waiter lead if no owner of this Client is ahead of it.
 func (s *State) promote() {
-	if w := s.waiting.first; w != nil && w.state == Queued && s.Ahead(w.Mode) == nil {
+	if w := s.waiting.first; w != nil && w.state == Queued && s.aheadOf(&w.Request) == nil {
 		w.state, w.led = Leading, true
 		w.Call.Notify()
 	}

@@ -37,6 +37,15 @@ func (s *State) Ahead(wanted Mode) *Ownership {
 	return nil
 }
 
+// aheadOf is Ahead for a call. The call also waits for an ownership of its own owner, which is being released:
+// the release would free the field that the call was granted.
+func (s *State) aheadOf(r *Request) *Ownership {
+	if o := s.Ahead(r.Mode); o != nil {
+		return o
+	}
+	return s.Owner(r.Owner)
+}
+
 // Busy reports whether the Client itself knows that a call in that mode has to wait.
 func (s *State) Busy(wanted Mode) bool { return s.busy || s.Ahead(wanted) != nil }
 
