@@ -68,7 +68,7 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	returned := false
 	defer func() {
 		if !returned {
-			_ = s.transferUnanswered(o, w, sent, errAborted)
+			_ = s.transferUnanswered(o, w, errAborted)
 		}
 	}()
 	from, _ := o.Lease().Field()
@@ -83,7 +83,7 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 		// no memory, and may still succeed.
 		return nil, s.free(ctx, t, o)
 	case err != nil:
-		return nil, s.transferUnanswered(o, w, sent, err)
+		return nil, s.transferUnanswered(o, w, err)
 	case g.Verdict == lua.NotHeld:
 		// The field is not there. If an earlier try had run, w's field would be there, for w's lease:
 		// within that lease this answer means that the lock was lost before.
@@ -128,9 +128,9 @@ func elsewhere(g lua.Granted) lockstate.Elsewhere {
 // transferUnanswered ends an ownership whose hand-off was not answered. Redis may have the field of
 // either owner. The waiter leads now, and its attempt takes its own field; a clean-up frees the other
 // one.
-func (s *lockState) transferUnanswered(o *ownership, w *waiter, sent time.Time, err error) error {
+func (s *lockState) transferUnanswered(o *ownership, w *waiter, err error) error {
 	s.mu.Lock()
-	s.state.TransferUnanswered(&w.Waiter, sent)
+	s.state.TransferUnanswered(&w.Waiter, time.Now())
 	s.mu.Unlock()
 	return s.settleRelease(o, true, lua.Done, err)
 }

@@ -349,7 +349,7 @@ func (w *world) happenAround(kind eventKind) {
 func (w *world) follow() {
 	e := &w.e
 	for _, c := range e.cleanUps {
-		w.tasks = append(w.tasks, &task{kind: cleans, owner: c.owner, to: c.to, until: c.until, slack: w.slack})
+		w.tasks = append(w.tasks, &task{kind: cleans, owner: c.owner, to: c.to, until: c.until})
 	}
 	for _, f := range e.freeAts {
 		w.tasks = append(w.tasks, &task{kind: frees, lease: f.lease, from: f.at, until: f.until})
@@ -363,7 +363,6 @@ func (w *world) follow() {
 	if e.sync && !w.pending(syncs) {
 		w.tasks = append(w.tasks, &task{kind: syncs})
 	}
-	w.slack = 0
 	e.cleanUps, e.freeAts, e.repairs, e.leave, e.sync = nil, nil, nil, false, false
 	for _, c := range w.calls {
 		if c.phase == waiting && c.w.State() == Leading && !c.asks {

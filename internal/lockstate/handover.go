@@ -48,11 +48,11 @@ func (s *State) Transferred(o *Ownership, w *Waiter, g Grant, e Elsewhere, now t
 }
 
 // TransferUnanswered notes that a hand-off has an unknown outcome: Redis may have the field of either
-// owner. sent is when the first try that may have run was sent. The engine ends the ownership by Released.
-func (s *State) TransferUnanswered(w *Waiter, sent time.Time) {
+// owner, for a lease from now at most. The engine ends the ownership by Released.
+func (s *State) TransferUnanswered(w *Waiter, now time.Time) {
 	w.unknownOutcome = true
 	if w.state == Left {
-		s.engine.CleanUp(w.Owner, nil, sent.Add(w.Lease))
+		s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
 	}
 }
 

@@ -45,11 +45,10 @@ type world struct {
 	late      time.Time // until when a renewal of an earlier lease may run
 	closing   bool
 	abandoned bool
-	dropped   bool          // a clean-up was given up, as the Client closes
-	replaying bool          // what happens was checked before
-	slack     time.Duration // of the clean-ups that the State asks for in this step
-	givenUp   []string      // whose clean-up was tried until its time was over
-	wrong     string        // the first violation
+	dropped   bool     // a clean-up was given up, as the Client closes
+	replaying bool     // what happens was checked before
+	givenUp   []string // whose clean-up was tried until its time was over
+	wrong     string   // the first violation
 }
 
 // scenario is what a world begins with, and what may go wrong in it.

@@ -12,6 +12,7 @@ func (w *world) check() {
 	w.checkWatches()
 	w.checkWaiters()
 	w.checkHolds()
+	w.checkUnlocks()
 	w.checkLosses()
 	for _, o := range w.e.made {
 		if wrong := holderOf(o).wrong; wrong != "" {
@@ -103,59 +104,93 @@ func (w *world) checkWaiters() {
 	}
 }
 
-// checkHolds: each hold of a live ownership is one caller's, and each caller's hold is in its ownership.
+// checkHolds: each value in a caller's hands is a hold of its ownership, and each such hold is one caller's. Holds
+// in no caller's hands are counted by checkUnlocks.
 func (w *world) checkHolds() {
-	if w.abandoned {
-		return
-	}
 	for _, o := range w.s.owners {
-		if o.state != Live {
+		if o.state != Live || w.abandoned {
 			continue
 		}
-		var kinds [3]int
-		add := func(k HoldKind, n int) { kinds[kindIndex(k)] += n }
+		n := map[HoldKind]int{}
 		for _, k := range o.holds {
-			add(k, 1)
+			n[k]++
 		}
 		for _, c := range w.calls {
-			c.holdsOf(o, func(k HoldKind) { add(k, -1) })
+			c.holdsOf(o, func(k HoldKind) { n[k]-- })
 		}
-		if kinds != [3]int{} {
-			w.fail("%s has holds that no caller has, or the other way round", o.owner)
+		for k, more := range n {
+			if k.Handle && more != 0 {
+				w.fail("%s has holds that no caller has, or the other way round", o.owner)
+			}
 		}
 	}
 }
 
-// checkLosses: an owner owes an unlock for each hold that it has lost, and no other.
+// checkUnlocks: an owner is to unlock as often as its calls have locked, what it has lost included. An Unlock says
+// for whom it comes and not which hold it ends, so the calls of one owner may end each other's holds.
+func (w *world) checkUnlocks() {
+	unlocks := map[string]int{}
+	count := func(owner string, n int) func(HoldKind) {
+		return func(k HoldKind) {
+			if !k.Handle {
+				unlocks[owner] += n
+			}
+		}
+	}
+	for _, o := range w.s.owners {
+		if o.state == Live {
+			each(o.holds, count(o.owner, 1))
+		}
+	}
+	for owner, l := range w.s.losses {
+		each(l.holds, count(owner, 1))
+		unlocks[owner] += l.earlier
+	}
+	for _, o := range w.e.made {
+		for _, c := range w.calls {
+			c.holdsOf(o, count(o.owner, -1))
+		}
+	}
+	for owner, more := range unlocks {
+		if more != 0 && !w.abandoned {
+			w.fail("%s has %d holds more than its calls", owner, more)
+		}
+	}
+}
+
+// checkLosses: an owner owes a release for each value that it has lost, and no other.
 func (w *world) checkLosses() {
 	for _, c := range w.calls {
 		owed := 0
+		count := func(n int) func(HoldKind) {
+			return func(k HoldKind) {
+				if k.Handle {
+					owed += n
+				}
+			}
+		}
 		if l := w.s.losses[c.owner]; l != nil {
-			owed = len(l.holds) + l.earlier + l.handles
+			owed = l.handles
+			each(l.holds, count(1))
 		}
 		for _, o := range w.e.made {
 			if o.owner != c.owner || o.losses == nil {
 				continue
 			}
 			for _, other := range w.calls {
-				other.holdsOf(o, func(HoldKind) { owed-- })
+				other.holdsOf(o, count(-1))
 			}
 		}
 		if owed != 0 && !w.abandoned {
-			w.fail("%s owes %d unlocks more than it has lost holds", c.owner, owed)
+			w.fail("%s owes %d releases more than it has lost holds", c.owner, owed)
 		}
 	}
 }
 
-// kindIndex tells holds apart as a release does: those in no caller's hands are all alike.
-func kindIndex(k HoldKind) int {
-	switch {
-	case !k.Handle:
-		return 0
-	case k.Fixed:
-		return 1
+func each(holds []HoldKind, f func(HoldKind)) {
+	for _, k := range holds {
+		f(k)
 	}
-	return 2
 }
 
 // holdsOf calls add for each hold that the caller has of an ownership, or is about to hear of.
@@ -251,7 +286,7 @@ func (w *world) othersCleanUp(t *task) bool {
 }
 
 func (w *world) checkFieldOver(t *task) {
-	if f := w.redis.field(t.owner); f != nil && !f.late && f.expires.After(t.until.Add(t.slack)) && !w.s.StandsFor(t.owner) && t.to == nil {
+	if f := w.redis.field(t.owner); f != nil && !f.late && f.expires.After(t.until) && !w.s.StandsFor(t.owner) && t.to == nil {
 		w.fail("the clean-up for %s ends before its field", t.owner)
 	}
 }

@@ -110,7 +110,7 @@ func (s *State) Forgo(o *Ownership, kind HoldKind) {
 	}
 	found := false
 	if l.last == o {
-		l.holds, found = withoutLast(l.holds, func(k HoldKind) bool { return k == kind })
+		l.holds, found = without(l.holds, kind)
 	}
 	if n := l.number(kind); !found && *n > 0 {
 		*n--

@@ -48,12 +48,28 @@ func drawScenario(t *rapid.T, handoff Handoff) *scenario {
 		}
 		sc.calls = append(sc.calls, p)
 	}
+	oneUnlockFitsAll(sc)
 	draw := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	sc.may = budgets{
 		faults: draw("faults", 6), retries: draw("retries", 3), jumps: draw("jumps", 6), renews: draw("renewals", 4),
 		forces: draw("forces", 2), others: draw("others", 2), closes: draw("closes", 1),
 	}
 	return sc
+}
+
+// oneUnlockFitsAll leaves fixed leases to owners of one call. An owner whose fixed lease has run out may take the
+// lock anew; an Unlock for the hold that it has lost then ends the new one. Which of its calls has lost what cannot
+// be told.
+func oneUnlockFitsAll(sc *scenario) {
+	calls := map[string]int{}
+	for _, p := range sc.calls {
+		calls[p.owner]++
+	}
+	for i := range sc.calls {
+		if p := &sc.calls[i]; calls[p.owner] > 1 {
+			p.fixed, p.turns, p.inner = false, false, 0
+		}
+	}
 }
 
 // walk lets things happen at random, and then only what brings the callers to their end.

@@ -166,7 +166,7 @@ func (o *Ownership) push(kind HoldKind, validUntil time.Time) bool {
 
 // pop removes the last hold of that kind. If it was the last of all, pop begins the release.
 func (o *Ownership) pop(kind HoldKind, now time.Time) {
-	o.holds, _ = withoutLast(o.holds, func(k HoldKind) bool { return k == kind })
+	o.holds, _ = without(o.holds, kind)
 	if len(o.holds) == 0 {
 		o.beginRelease(now)
 		return
@@ -183,6 +183,17 @@ func toUnlock(holds []HoldKind) (kind HoldKind, found bool) {
 		}
 	}
 	return HoldKind{}, false
+}
+
+// without removes the last hold of that kind. An Unlock releases the last hold that is in no caller's hands, of
+// whatever kind. So it may have taken the one of a call that gives its own back: then without removes another such
+// hold. Otherwise the owner would be left with a hold that no caller has. It reports false if there is none.
+func without(holds []HoldKind, kind HoldKind) (rest []HoldKind, found bool) {
+	rest, found = withoutLast(holds, func(k HoldKind) bool { return k == kind })
+	if !found && !kind.Handle {
+		rest, found = withoutLast(holds, func(k HoldKind) bool { return !k.Handle })
+	}
+	return rest, found
 }
 
 // withoutLast removes the last hold for which match is true. It reports false if there is none.

@@ -141,7 +141,7 @@ func (p *script) doRelease(verb, name string, o options) bool {
 		p.owned[o[1]] = next
 		p.say("%s", refusals[refusal])
 	case "unanswered":
-		p.s.TransferUnanswered(p.waiters[o[1]], p.now.Add(-o.duration("took", 0)))
+		p.s.TransferUnanswered(p.waiters[o[1]], p.now)
 		p.s.Released(of, Unanswered, p.now)
 	case "freed":
 		p.s.Released(of, Done, p.now)

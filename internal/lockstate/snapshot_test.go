@@ -221,7 +221,6 @@ func (s *snapshot) task(t *task) {
 	}
 	s.text(t.owner)
 	s.flags(t.to != nil)
-	s.num(int(t.slack))
 	s.time(t.from)
 	s.time(t.until)
 }

@@ -20,7 +20,6 @@ type task struct {
 	owner       string
 	to          *Parting
 	from, until time.Time
-	slack       time.Duration // how much sooner than the field it may end
 }
 
 type taskKind int8
@@ -270,8 +269,7 @@ func (w *world) transfer(o *Ownership, x *Waiter, then func()) {
 		case f.failed && !f.before:
 			w.free(o, then)
 		case f.failed:
-			w.slack = w.now.Sub(f.sent)
-			w.s.TransferUnanswered(x, f.sent)
+			w.s.TransferUnanswered(x, w.now)
 			w.released(o, Unanswered, then)
 		case f.reply == notHeld && !(f.before && w.now.Sub(f.sent) >= x.Lease):
 			w.released(o, NotOurs, then)
