@@ -33,6 +33,10 @@ interop: ## test beside Redisson itself; installs a JDK and Maven if missing
 	cd examples/redisson && mvn -q -B package
 	REDLATCH_REQUIRE_REDIS=1 go test -tags interop -count=1 -timeout 5m ./examples/redisson
 
+spec: ## check the models of the protocol in spec/, and that each of their mistakes is found: SPEC=Acquire; installs a JDK and Maven if missing
+	@sh .ci/tools java
+	@sh .ci/spec $(SPEC)
+
 # The benchmarks' go.mod alone is compared, with -e: the tests of a dependency there need modules
 # that not every proxy serves, so go.sum differs from one machine to another.
 lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
@@ -101,4 +105,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
