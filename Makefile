@@ -72,7 +72,7 @@ smoke: tools ## vet, staticcheck and try the nested modules: the benchmarks, eac
 	REDLATCH_REQUIRE_REDIS=1 go test -C examples/hourlyjob/cron -race -count=1 -timeout 90s ./...
 
 bench: tools ## measure everything into docs/benchmarks.md: 15 minutes on a machine that does nothing else
-	@sh .ci/tools java
+	@sh .ci/tools java servers
 	cd examples/redisson && mvn -q -B package
 	go run -C benchmarks . -json ../docs/benchmarks/results.json -plots ../docs/benchmarks -markdown ../docs/benchmarks.md
 

@@ -1,9 +1,10 @@
 //go:build unix
 
 // Benchmarks measures Redlatch beside other locks on Redis: redsync, bsm/redislock,
-// rueidislock, Redisson in a JVM, and two bare EVALSHA for what the wire costs. All run
-// in turns against one redis-server, which the program starts, and each in processes
-// of its own. From the project's root:
+// rueidislock, Redisson in a JVM, and two bare EVALSHA for what the wire costs; and beside
+// those of other servers, etcd and PostgreSQL. All run in turns against one server of a
+// kind, which the program starts, and each in processes of its own. From the project's
+// root:
 //
 //	go run -C benchmarks . -quick                 # two minutes, to see that all works
 //	go run -C benchmarks . -json result.json -plots plots
@@ -15,8 +16,9 @@
 // its own, so that nobody who uses Redlatch gets the other libraries with it.
 //
 // It needs redis-server in PATH, and for Redisson a JVM and the program of
-// examples/redisson (mvn -q -B package there); without them Redisson is left out, and
-// the output says so. docs/benchmarks.md says what each workload does.
+// examples/redisson (mvn -q -B package there), for the others etcd in PATH and the programs
+// of PostgreSQL, which root runs as the user postgres. What is missing is left out, and the
+// output says so. docs/benchmarks.md says what each workload does.
 //
 // # What is measured
 //

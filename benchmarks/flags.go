@@ -25,7 +25,7 @@ func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("benchmarks", flag.ExitOnError)
 	flags.DurationVar(&c.Slice, "slice", 75*time.Millisecond, "in each sweep each peer works so long")
 	flags.DurationVar(&c.Lead, "lead", 20*time.Millisecond, "and so long before that, which does not count")
-	flags.IntVar(&c.Sweeps, "sweeps", 80, "sweeps; the medians of the slices and of the ratios of those in a sweep count")
+	flags.IntVar(&c.Sweeps, "sweeps", 48, "sweeps; the medians of the slices and of the ratios of those in a sweep count")
 	flags.DurationVar(&c.For, "for", 1500*time.Millisecond, "length of the windows, for what a slice is too short for")
 	flags.DurationVar(&c.Warm, "warm", 250*time.Millisecond, "work so long before each window")
 	flags.DurationVar(&c.WarmJVM, "warm-jvm", 10*time.Second, "and so long before the first of a JVM")

@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/bench"
 	"github.com/redlatch/redlatch/benchmarks/internal/load"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
 	"github.com/redlatch/redlatch/benchmarks/internal/report"
 )
 
@@ -22,8 +24,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSmoke runs every workload with every peer that is there for a moment.
-func TestSmoke(t *testing.T) {
+// brief has everything run for a moment.
+func brief(t *testing.T) bench.Config {
+	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REDLATCH_REQUIRE_REDIS") != "" {
 			t.Fatal(err)
@@ -40,10 +43,21 @@ func TestSmoke(t *testing.T) {
 	c.Waiters, c.Names, c.Locks, c.Lease = 200, 1000, 1000, 3*time.Second
 	c.Rest = 100 * time.Millisecond // what is left behind is not judged here
 	c.Progress = func(_, _ int, what string) { t.Log(what) }
+	return c
+}
+
+// TestSmoke runs every workload with every peer that is there for a moment.
+func TestSmoke(t *testing.T) {
+	c := brief(t)
 	if testing.Short() {
 		c.Jar = "" // twenty JVMs take a while to start
 		// What is not ours is not for CI to judge.
-		c.Peers = []string{"redlatch", "redlatch-write-behind", "redlatch-multilock-2", "evalsha-set"}
+		c.Peers = []string{"evalsha-set"}
+		for _, p := range peer.All() {
+			if p.Ours {
+				c.Peers = append(c.Peers, p.Name)
+			}
+		}
 	}
 	res, err := bench.Run(t.Context(), c)
 	if err != nil {
@@ -72,6 +86,33 @@ func TestSmoke(t *testing.T) {
 	}
 	if plots, _ := filepath.Glob(filepath.Join(dir, "*.svg")); len(plots) != len(res.Workloads) {
 		t.Errorf("%d plots of %d workloads", len(plots), len(res.Workloads))
+	}
+}
+
+// TestOtherServers has the peers that are not on Redis pass a lock among processes, as far
+// as their servers are installed: no test installs them.
+func TestOtherServers(t *testing.T) {
+	c := brief(t)
+	c.Only, c.Peers = regexp.MustCompile("^processes$"), []string{"etcd", "etcd-no-fsync", "postgresql"}
+	c.For = time.Second // a wait in etcd takes a tenth of one
+	res, err := bench.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range res.LeftOut {
+		t.Logf("left out: %s", why)
+	}
+	rows := 0
+	for _, s := range res.Workloads {
+		rows += len(s.Rows)
+		for _, row := range s.Rows {
+			if row.PerSecond == 0 || row.P50 == 0 || !row.Elsewhere || row.Rival {
+				t.Errorf("%+v", row)
+			}
+		}
+	}
+	if want := len(c.Peers) - len(res.LeftOut); rows != want {
+		t.Errorf("%d rows, want %d", rows, want)
 	}
 }
 

@@ -25,14 +25,14 @@ type Outcome struct {
 	Missed bool // neither: it was not measured
 }
 
-// bestPeer stands for the fastest of the libraries that are not Redlatch.
+// bestPeer stands for the fastest of the libraries on Redis that are not Redlatch.
 const bestPeer = ""
 
 // faster compares throughput.
 func faster(of string, factor float64, than string) Goal {
 	g := Goal{Of: of, What: "acquisitions/s as multiple of " + than + "'s", AtLeast: factor}
 	if than == bestPeer {
-		g.What = "acquisitions/s as multiple of the fastest peer's"
+		g.What = "acquisitions/s as multiple of the fastest peer's on Redis"
 	}
 	g.value = func(row Row, rows []Row) (o Outcome, _ bool) {
 		other, ok := find(rows, than)
@@ -46,9 +46,9 @@ func faster(of string, factor float64, than string) Goal {
 	return g
 }
 
-// sooner compares the 99th percentile of the wait with that of the fastest peer.
+// sooner compares the 99th percentile of the wait with that of the fastest peer on Redis.
 func sooner(of string, factor float64) Goal {
-	return Goal{Of: of, What: "p99 of the wait as share of the fastest peer's", AtMost: factor,
+	return Goal{Of: of, What: "p99 of the wait as share of the fastest peer's on Redis", AtMost: factor,
 		value: func(row Row, rows []Row) (Outcome, bool) {
 			other, ok := fastest(rows)
 			return Outcome{Value: float64(row.P99) / float64(other.P99), Than: other.Peer}, ok && other.P99 > 0

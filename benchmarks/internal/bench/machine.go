@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/server"
 )
 
 // Machine is where a run took place, and with what.
@@ -18,6 +20,8 @@ type Machine struct {
 	Cores   int
 	Go      string
 	Redis   string
+	Others  map[string]string `json:",omitempty"` // versions of the servers beside Redis
+	Sync    time.Duration     `json:",omitempty"` // of 4 KiB to the disk on which these keep their data
 	Load    string            `json:",omitempty"` // average of the last 1, 5 and 15 minutes before the run
 	Modules map[string]string // versions of the libraries
 }
@@ -35,7 +39,7 @@ func machine(redisVersion string) Machine {
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
-			for _, library := range []string{"redsync", "redislock", "rueidis", "go-redis"} {
+			for _, library := range []string{"redsync", "redislock", "rueidis", "go-redis", "etcd/client/v3", "pgx"} {
 				if strings.Contains(dep.Path, library) {
 					m.Modules[dep.Path] = dep.Version
 				}
@@ -65,4 +69,35 @@ func loadAverage() string {
 		return ""
 	}
 	return strings.Join(fields[:3], ", ")
+}
+
+// note adds a server that is measured beside Redis, and how long its disk takes.
+func (m *Machine) note(k server.Kind) {
+	if m.Others == nil {
+		m.Others, m.Sync = make(map[string]string), syncTime()
+	}
+	m.Others[string(k.Program)] = k.Version()
+}
+
+// syncTime is the median time in which a little more of a file reaches the disk of the
+// temporary directory; 0 if that cannot be told.
+func syncTime() time.Duration {
+	f, err := os.CreateTemp("", "redlatch-benchmarks-")
+	if err != nil {
+		return 0
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	var times []time.Duration
+	for range 51 {
+		began := time.Now()
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			return 0
+		}
+		if f.Sync() != nil {
+			return 0
+		}
+		times = append(times, time.Since(began))
+	}
+	return median(times)
 }

@@ -8,11 +8,13 @@ import (
 )
 
 // Row is one peer in one workload: the median of the rounds, figure by figure, but P50,
-// P99 and Max are those of the waits of all rounds together. Where there are slices, PerSecond is their median, and ToFastest that of the ratios to the
-// slices of the same sweeps of the fastest of the other libraries.
+// P99 and Max are those of the waits of all rounds together. Where there are slices,
+// PerSecond is their median, and ToFastest that of the ratios to the slices of the same
+// sweeps of the fastest of the other libraries on Redis.
 type Row struct {
 	Peer      string
-	Rival     bool // neither Redlatch nor a bare script
+	Rival     bool // a library on Redis that is not Redlatch, nor a bare script
+	Elsewhere bool `json:",omitempty"` // on another server, of which Scripts and Commands say nothing
 	PerSecond float64
 	P50       time.Duration
 	P99       time.Duration

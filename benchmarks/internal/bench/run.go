@@ -17,13 +17,14 @@ import (
 
 // runner is one run.
 type runner struct {
-	cfg   Config
-	srv   *server.Server
-	dir   string
-	peers []peer.Peer
-	cells int // names for locks
-	done  int // steps
-	total int
+	cfg    Config
+	srv    *server.Server
+	dir    string
+	peers  []peer.Peer
+	others map[server.Kind]*server.Other // those that are up
+	cells  int                           // names for locks
+	done   int                           // steps
+	total  int
 }
 
 // Run runs everything that cfg asks for, against one server. It ends with the first
@@ -43,7 +44,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{cfg: cfg, srv: srv, dir: dir}
+	r := &runner{cfg: cfg, srv: srv, dir: dir, others: make(map[server.Kind]*server.Other)}
+	defer r.stopOthers(nil)
 	res := &Result{Machine: machine(version), Settings: cfg}
 	if err := r.choose(res); err != nil {
 		return nil, err
@@ -53,6 +55,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		r.total += r.steps(w)
 	}
 	for _, w := range workloads {
+		if err := r.startOthers(ctx, w); err != nil {
+			return nil, err
+		}
 		if w.measure != nil {
 			var s Scaling
 			s, err = r.scale(ctx, w)
@@ -86,6 +91,13 @@ func (r *runner) choose(res *Result) error {
 				res.LeftOut = append(res.LeftOut, fmt.Sprintf("%s: %v", p.Name, err))
 				continue
 			}
+		}
+		if !p.On.Redis() {
+			if err := p.On.Available(); err != nil {
+				res.LeftOut = append(res.LeftOut, fmt.Sprintf("%s: %v", p.Name, err))
+				continue
+			}
+			res.Machine.note(p.On)
 		}
 		r.peers = append(r.peers, p)
 		res.Peers = append(res.Peers, PeerNote{Name: p.Name, Settings: p.Settings})
@@ -145,7 +157,7 @@ func (r *runner) step(what string) {
 func (r *runner) spec(w Workload, p peer.Peer) load.Spec {
 	r.cells++
 	return load.Spec{
-		Kind: w.Kind, Peer: p.Name, Addr: r.srv.Addr, Unchecked: p.Unsafe,
+		Kind: w.Kind, Peer: p.Name, Addr: r.addr(p), Unchecked: p.Unsafe,
 		Name:       fmt.Sprintf("benchmark:%s:%d", w.Name, r.cells),
 		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, Hold: w.Hold, Traffic: w.Traffic,
 		Words: filepath.Join(r.dir, fmt.Sprint(r.cells)),

@@ -65,8 +65,12 @@ func (r *runner) windows(ctx context.Context, w Workload, all []*contender, s *S
 	return nil
 }
 
-// slices has each peer work for a moment, sweep by sweep.
+// slices has each peer work for a moment, sweep by sweep; but not where others
+// make it need more than a moment.
 func (r *runner) slices(ctx context.Context, w Workload, all []*contender, s *Section) error {
+	if w.Processes*w.Goroutines > 1 {
+		all = slices.DeleteFunc(slices.Clone(all), func(c *contender) bool { return c.peer.LongWaits })
+	}
 	for _, c := range all {
 		s.Paces = append(s.Paces, Pace{Peer: c.peer.Name})
 	}
@@ -90,6 +94,7 @@ func (r *runner) rows(w Workload, all []*contender, s *Section) {
 	for _, c := range all {
 		of := slices.DeleteFunc(slices.Clone(s.Cells), func(cell Cell) bool { return cell.Peer != c.peer.Name })
 		row := rowOf(c.peer.Name, !c.peer.Ours && !c.peer.Special, of)
+		row.Elsewhere = !c.peer.On.Redis()
 		row.pace(s.Paces)
 		s.Rows = append(s.Rows, row)
 	}

@@ -1,7 +1,13 @@
+//go:build unix
+
 // Package peer has the lock libraries that are measured, behind one interface.
 package peer
 
-import "context"
+import (
+	"context"
+
+	"github.com/redlatch/redlatch/benchmarks/internal/server"
+)
 
 // Peer is a library with its settings.
 type Peer struct {
@@ -15,7 +21,12 @@ type Peer struct {
 	Special bool
 	// Unsafe peers exclude nobody: there is no lock to check.
 	Unsafe bool
-	// Open connects to Redis. It is nil for a peer that is not a Go program.
+	// LongWaits is set if a lock takes about as long as a slice where many want theirs:
+	// slices would show next to nothing. Its windows count instead.
+	LongWaits bool
+	// On is the server that its locks are in, mostly Redis.
+	On server.Kind
+	// Open connects to that server. It is nil for a peer that is not a Go program.
 	Open func(addr string) (Client, error)
 }
 
@@ -29,7 +40,8 @@ type Client interface {
 
 // Lock is a lock as one goroutine uses it.
 type Lock interface {
-	// Acquire waits until the lock is held, or ctx ends.
+	// Acquire waits until the lock is held, or ctx ends. Where a wait is costly to end, it
+	// may go on: nobody holds a lock for long when a window has ended.
 	Acquire(ctx context.Context) error
 	Release(ctx context.Context) error
 }
@@ -40,7 +52,7 @@ func All() []Peer {
 	for _, v := range variants {
 		peers = append(peers, v.peer())
 	}
-	return peers
+	return append(peers, etcdPeer, etcdNoFsync, postgresPeer, postgresNoFsync)
 }
 
 // Find is the peer of that name.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package peer
 
 // Redisson runs in JVMs of its own: see package redisson.

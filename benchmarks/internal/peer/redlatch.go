@@ -1,3 +1,5 @@
+//go:build unix
+
 package peer
 
 import (
@@ -13,12 +15,11 @@ import (
 
 // variant is Redlatch with some of its options.
 type variant struct {
-	name      string
-	settings  string
-	options   []reentrant.Option
-	pipelined bool // through go-redis' AutoPipeline
-	special   bool
-	members   int // of a MultiLock; 0 is a plain lock
+	name     string
+	settings string
+	options  []reentrant.Option
+	special  bool
+	members  int // of a MultiLock; 0 is a plain lock
 }
 
 // variants has a line for each mode of Redlatch that is measured.
@@ -28,7 +29,6 @@ var variants = []variant{
 		name: "redlatch-write-behind", settings: "write-behind hand-off, lease 30 s, renewed", special: true,
 		options: []reentrant.Option{reentrant.WithHandoff(reentrant.WriteBehind)},
 	},
-	{name: "redlatch-pipelined", settings: "the same, on go-redis' AutoPipeline with its defaults", pipelined: true, special: true},
 	{name: "redlatch-multilock-2", settings: "multilock.New of two plain locks on one Client", members: 2, special: true},
 	{name: "redlatch-multilock-3", settings: "the same, of three", members: 3, special: true},
 }
@@ -66,16 +66,7 @@ type redlatchClient struct {
 
 func (v variant) open(addr string) (Client, error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
-	var on redis.UniversalClient = rdb
-	if v.pipelined {
-		pipeline, err := rdb.AutoPipeline()
-		if err != nil {
-			rdb.Close()
-			return nil, err
-		}
-		on = pipeline
-	}
-	locks, err := reentrant.New(on, v.options...)
+	locks, err := reentrant.New(rdb, v.options...)
 	if err != nil {
 		rdb.Close()
 		return nil, err

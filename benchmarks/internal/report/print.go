@@ -21,6 +21,9 @@ func Print(w io.Writer, res *bench.Result, images string) {
 	if m.Load != "" {
 		fmt.Fprintf(w, "- load average before the run: %s\n", m.Load)
 	}
+	if len(m.Others) > 0 {
+		fmt.Fprintf(w, "- beside Redis: %s; %v to sync 4 KiB to their disk\n", others(m.Others), span(m.Sync))
+	}
 	var versions []string
 	for _, module := range slices.Sorted(maps.Keys(m.Modules)) {
 		versions = append(versions, module+" "+m.Modules[module])
@@ -63,7 +66,7 @@ func printSection(w io.Writer, s bench.Section) {
 		cells := []string{
 			r.Peer, fmt.Sprintf("%.0f", r.PerSecond), ratio(r.ToFastest), spread(r.Spread),
 			span(r.P50), span(r.P99), span(r.Max),
-			fmt.Sprintf("%.2f", r.Scripts), fmt.Sprintf("%.1f", r.Commands),
+			counted(r, "%.2f", r.Scripts), counted(r, "%.1f", r.Commands),
 			fmt.Sprintf("%.2f", r.Evenness), fmt.Sprintf("%d..%d", r.Least, r.Most),
 		}
 		if withPings {
@@ -73,6 +76,23 @@ func printSection(w io.Writer, s bench.Section) {
 	}
 	t.print(w)
 	printOutcomes(w, s.Outcomes)
+}
+
+// others are servers with their versions.
+func others(versions map[string]string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		all = append(all, name+" "+versions[name])
+	}
+	return strings.Join(all, ", ")
+}
+
+// counted is a figure that Redis counts.
+func counted(r bench.Row, format string, figure float64) string {
+	if r.Elsewhere {
+		return "-"
+	}
+	return fmt.Sprintf(format, figure)
 }
 
 func printOutcomes(w io.Writer, outcomes []bench.Outcome) {
