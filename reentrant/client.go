@@ -67,8 +67,8 @@ type Client struct {
 	less chan struct{} // capacity 1: work has fallen, and a call of Close waits in finish
 
 	mu     sync.Mutex
-	states map[stateKey]*lockState // guarded by mu; a lock state lives while it has users
-	lost   losses                  // guarded by mu
+	states lockStates // guarded by mu; a lock state lives while it has users
+	lost   losses     // guarded by mu
 
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
@@ -110,7 +110,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		closing:  make(chan struct{}),
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
-		states:   make(map[stateKey]*lockState),
+	}
+	for i := range c.states {
+		c.states[i] = make(map[string]*lockState)
 	}
 	c.cleanups = newCleanups(c)
 	c.nameRecord = newNameRecord(c)
@@ -183,13 +185,13 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 func (c *Client) useState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.states[l.state()]
+	s := c.states[l.kind.number][l.name]
 	if s == nil {
 		s = newLockState(c, l)
 		q := &s.sequencer
 		q.unknown = !c.inheritUntil.IsZero() && time.Now().Before(c.inheritUntil)
 		q.inherited = q.unknown
-		c.states[l.state()] = s
+		c.states[l.kind.number][l.name] = s
 	}
 	s.addUser()
 	return s
@@ -199,7 +201,7 @@ func (c *Client) useState(l *Lock) *lockState {
 func (c *Client) findState(l *Lock) *lockState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.states[l.state()]
+	s := c.states[l.kind.number][l.name]
 	if s != nil {
 		s.addUser()
 	}
@@ -219,10 +221,10 @@ func (c *Client) findState(l *Lock) *lockState {
 func (c *Client) dropState(s *lockState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.users.Load() > 0 || c.states[s.key()] != s {
+	if s.users.Load() > 0 || c.states[s.kind.number][s.name] != s {
 		return
 	}
-	delete(c.states, s.key())
+	delete(c.states[s.kind.number], s.name)
 	if q := &s.sequencer; q.unknown && !q.inherited { // inheritUntil covers what was inherited
 		c.inheritUntil = time.Now().Add(inheritFor)
 	}

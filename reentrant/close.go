@@ -112,13 +112,15 @@ func (c *Client) remains(cause error) error {
 // eachState calls f with every lock state that is in use now.
 func (c *Client) eachState(f func(*lockState)) {
 	c.mu.Lock()
-	queues := make([]*lockState, 0, len(c.states))
-	for _, s := range c.states {
-		s.addUser()
-		queues = append(queues, s)
+	var all []*lockState
+	for _, ofKind := range c.states {
+		for _, s := range ofKind {
+			s.addUser()
+			all = append(all, s)
+		}
 	}
 	c.mu.Unlock()
-	for _, s := range queues {
+	for _, s := range all {
 		f(s)
 		s.dropUser()
 	}

@@ -88,7 +88,7 @@ func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 // release.
 func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	o := hold.h
-	if o.s.c != l.c || o.s.key() != l.state() {
+	if !o.s.of(l) {
 		return identity{}, false
 	}
 	o.s.mu.Lock()

@@ -25,9 +25,6 @@ type Lock struct {
 	err     error       // of the name, or of an option of With
 }
 
-// state names the lock state of the lock.
-func (l *Lock) state() stateKey { return stateKey{kind: l.kind, name: l.name} }
-
 // Name returns the name, without the Client's prefix.
 func (l *Lock) Name() string { return l.name }
 

@@ -37,8 +37,8 @@ func newLockState(c *Client, l *Lock) *lockState {
 	return s
 }
 
-// key names the lock state among the lock states of its Client.
-func (s *lockState) key() stateKey { return stateKey{kind: s.kind, name: s.name} }
+// of reports whether it is the lock state of a lock.
+func (s *lockState) of(l *Lock) bool { return s.c == l.c && s.kind == l.kind && s.name == l.name }
 
 // addUser adds a user to a lock state that has one already.
 func (s *lockState) addUser() { s.users.Add(1) }

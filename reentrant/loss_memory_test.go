@@ -72,8 +72,8 @@ func TestLostAgainWhileTheFirstLossIsForgotten(t *testing.T) {
 	other.dropUser()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.states)+n > 0 {
-		t.Errorf("%d lock states and %d losses are left", len(c.states), n)
+	if n := c.lost.fixed.Len() + c.lost.renewed.Len(); len(c.states[plain.number])+n > 0 {
+		t.Errorf("%d lock states and %d losses are left", len(c.states[plain.number]), n)
 	}
 }
 

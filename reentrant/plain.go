@@ -9,7 +9,7 @@ import (
 
 // plain is the reentrant lock of [Client.NewLock]: Redisson's RLock. It is a hash that maps the owner to
 // its hold count. One owner at a time has it.
-var plain = &kind{name: "plain", mode: lockstate.Exclusive, protocol: plainLock{}}
+var plain = &kind{name: "plain", number: 0, mode: lockstate.Exclusive, protocol: plainLock{}}
 
 type plainLock struct{}
 

@@ -36,8 +36,10 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 	if s.closing {
 		return Entry{Kind: Refuse}
 	}
-	if ahead := s.aheadOf(r); r.Single && (ahead != nil || s.waiting.first != nil) {
-		return Entry{Kind: Busy, Of: ahead}
+	if r.Single {
+		if ahead := s.aheadOf(r); ahead != nil || s.waiting.first != nil {
+			return Entry{Kind: Busy, Of: ahead}
+		}
 	}
 	return Entry{Kind: Wait}
 }

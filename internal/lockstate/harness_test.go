@@ -150,7 +150,7 @@ func (w *world) enter(c *call) {
 		c.phase, c.seen, c.note = waiting, Queued, &fakeCall{did: muteOne}
 		c.w = &Waiter{Request: r, Call: c.note}
 		w.s.Enqueue(c.w)
-		if c.w.State() != Leading && w.s.Busy(r.Mode) {
+		if _, busy := w.s.Ahead(r.Mode); busy && c.w.State() != Leading {
 			c.w.KnewBusy()
 		}
 	case Reenter:

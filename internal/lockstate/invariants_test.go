@@ -73,7 +73,7 @@ func (w *world) checkWatches() {
 // checkWaiters: the first waiter leads if it can, nobody is granted a lease that is over or anything by a
 // Client that closes, and no call is left asleep.
 func (w *world) checkWaiters() {
-	if x := w.s.waiting.first; x != nil && x.state == Queued && w.s.Ahead(x.Mode) == nil && w.s.Owner(x.Owner) == nil && !w.abandoned {
+	if x := w.s.waiting.first; x != nil && x.state == Queued && w.s.ahead(x.Mode) == nil && w.s.Owner(x.Owner) == nil && !w.abandoned {
 		w.fail("the first waiter does not lead")
 	}
 	for x := w.s.waiting.first; x != nil; x = x.next {

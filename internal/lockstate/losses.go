@@ -22,6 +22,9 @@ type Losses struct {
 	handles int        // holds of earlier losses that wait for a release by their callers
 }
 
+// HasLosses reports whether an owner owes an unlock for a hold that it has lost.
+func (s *State) HasLosses() bool { return len(s.losses) > 0 }
+
 // Last is the ownership that was lost last.
 func (l *Losses) Last() *Ownership { return l.last }
 

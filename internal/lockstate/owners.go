@@ -27,8 +27,14 @@ func (s *State) Holder() *Ownership {
 // Owners are the ownerships that are live or being released. The caller must not change the slice.
 func (s *State) Owners() []*Ownership { return s.owners }
 
-// Ahead returns an ownership that a call in that mode has to wait for, or nil.
-func (s *State) Ahead(wanted Mode) *Ownership {
+// Ahead returns an ownership that a call in that mode has to wait for, or nil. busy: the Client itself knows that the
+// call has to wait.
+func (s *State) Ahead(wanted Mode) (o *Ownership, busy bool) {
+	o = s.ahead(wanted)
+	return o, s.busy || o != nil
+}
+
+func (s *State) ahead(wanted Mode) *Ownership {
 	for _, o := range s.owners {
 		if Conflicts(o.mode, wanted) {
 			return o
@@ -37,17 +43,14 @@ func (s *State) Ahead(wanted Mode) *Ownership {
 	return nil
 }
 
-// aheadOf is Ahead for a call. The call also waits for an ownership of its own owner, which is being released:
+// aheadOf is ahead for a call. The call also waits for an ownership of its own owner, which is being released:
 // the release would free the field that the call was granted.
 func (s *State) aheadOf(r *Request) *Ownership {
-	if o := s.Ahead(r.Mode); o != nil {
+	if o := s.ahead(r.Mode); o != nil {
 		return o
 	}
 	return s.Owner(r.Owner)
 }
-
-// Busy reports whether the Client itself knows that a call in that mode has to wait.
-func (s *State) Busy(wanted Mode) bool { return s.busy || s.Ahead(wanted) != nil }
 
 // HolderOf returns the ownership that goes on with a lease, unless it has ended.
 func (s *State) HolderOf(l *Lease) *Ownership {
