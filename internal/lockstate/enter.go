@@ -89,7 +89,9 @@ func (s *State) grant(w *Waiter, o *Ownership) {
 	for _, same := range s.waiting.ofOwner(w) {
 		s.remove(same, Rejoined)
 	}
-	s.promote() // the next one, if they share the lock
+	if w.Mode == Shared {
+		s.promote() // the next one may share the lock
+	}
 }
 
 // Leave takes a waiter out of the wait queue. Its call ends without the lock.
