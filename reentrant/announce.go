@@ -20,13 +20,13 @@ func (o *ownership) announce(f func()) {
 // panicked.
 func (o *ownership) tellPending() {
 	o.s.mu.Lock()
-	if len(o.pendingEvents) == 0 {
-		o.pendingEvents, o.announced = nil, true
+	if o.pending == nil || len(*o.pending) == 0 {
+		o.pending, o.announced = nil, true
 		o.s.mu.Unlock()
 		return
 	}
-	f := o.pendingEvents[0]
-	o.pendingEvents = o.pendingEvents[1:]
+	f := (*o.pending)[0]
+	*o.pending = (*o.pending)[1:]
 	o.s.mu.Unlock()
 	defer o.tellPending()
 	f()
@@ -41,7 +41,10 @@ func (o *ownership) inform(f func()) {
 	o.s.mu.Lock()
 	now := o.announced
 	if !now && !o.Refused() {
-		o.pendingEvents = append(o.pendingEvents, f)
+		if o.pending == nil {
+			o.pending = new([]func())
+		}
+		*o.pending = append(*o.pending, f)
 	}
 	o.s.mu.Unlock()
 	if now {

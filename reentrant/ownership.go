@@ -14,11 +14,11 @@ type ownership struct {
 	s *lockState
 
 	// All guarded by lockState.mu.
-	handles       []*handle     // handles whose ctx is still to be ended
-	lost          chan struct{} // made when asked for; closed when the ownership is lost or abandoned
-	err           error         // why it ended; set with its end
-	pendingEvents []func()      // events to be told after Acquired (announce.go)
-	announced     bool          // Acquired was told, and all pending events
+	handles   []*handle     // handles whose ctx is still to be ended
+	lost      chan struct{} // made when asked for; closed when the ownership is lost or abandoned
+	err       error         // why it ended; set with its end
+	pending   *[]func()     // events to be told after Acquired (announce.go); a pointer: there are none as a rule
+	announced bool          // Acquired was told, and all pending events
 }
 
 // ownLease is an ownership together with its lease.
