@@ -37,6 +37,10 @@ var (
 // have failed.
 var errSlow = fmt.Errorf("%w: decided without it", ErrNoAnswer)
 
+// errAskedLate is a member's error if its server was asked who it is so late after the grant that it may have restarted
+// in between. The member has not failed.
+var errAskedLate = fmt.Errorf("%w: the server was asked who it is too late after the grant", ErrQuarantined)
+
 // errTooLate: when enough members were held, so much of the lease had passed that nothing was left.
 var errTooLate = errors.New("redlatch: the lease ended before enough members were held")
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/internal/multi"
+	"github.com/redlatch/redlatch/watchdog"
 )
 
 // attempt makes a single attempt on a member, and then checks its server. Each has the members'
@@ -23,7 +24,7 @@ func (l *MultiLock) attempt(ctx context.Context, m *member, lease time.Duration)
 		return l.refused(limited, m, err)
 	}
 	defer func() { m.noteResponseTime(time.Since(asked)) }()
-	return l.proven(ctx, m, tenure)
+	return l.proven(ctx, m, tenure, lease)
 }
 
 // await waits for a member until ctx ends, and is otherwise as attempt. The limit of the call does
@@ -47,7 +48,7 @@ func (a *acquisition) await(ctx context.Context, m *member) memberHold {
 		x.awaited = true
 		return x
 	}
-	return a.l.proven(limited, m, tenure)
+	return a.l.proven(limited, m, tenure, a.terms.Lease)
 }
 
 // refused is the result for a member that was not granted.
@@ -58,16 +59,32 @@ func (l *MultiLock) refused(ctx context.Context, m *member, err error) memberHol
 }
 
 // proven checks the server of a member that was granted. If the check fails, the member is given back
-// in what is left of the limit. After silence nothing is left, and it is freed in the background.
-func (l *MultiLock) proven(ctx context.Context, m *member, t multi.Tenure) memberHold {
+// in what is left of the limit. After silence nothing is left, and it is freed in the background. lease is the fixed
+// lease of the grant; 0: it is renewed.
+func (l *MultiLock) proven(ctx context.Context, m *member, t multi.Tenure, lease time.Duration) memberHold {
 	limited, cancel := context.WithTimeoutCause(ctx, l.cfg.limit, errSilent)
 	defer cancel()
 	p, err := l.checkServer(limited, m)
+	if err == nil && !p.forever && l.askedLate(t, lease) {
+		err = errAskedLate
+	}
 	if err != nil {
 		_ = t.Release(limited)
 		return memberHold{m: m, err: err}
 	}
 	return memberHold{m: m, tenure: t, proof: p}
+}
+
+// askedLate reports whether the answer of a server, which has come by now, may be about another start of the server
+// than the grant: the time since the grant is enough for a restart and for the quarantine after it. That takes a
+// process that was stopped in between, and a fixed lease that has lasted: a renewed one is over by then, or was
+// confirmed since by a server that has not forgotten it.
+func (l *MultiLock) askedLate(t multi.Tenure, lease time.Duration) bool {
+	if lease == 0 {
+		return false
+	}
+	granted := t.ValidUntil().Add(watchdog.Drift(lease) - lease) // not before the command was sent
+	return watchdog.Passed(granted.Add(l.cfg.quarantine()))
 }
 
 // explain gives the error of an attempt its reason: the member was silent, or the round was decided
