@@ -60,5 +60,4 @@ func (c *Child) Kill() {
 	<-c.done
 }
 
-// Signal sends the child a signal; it is an error if the child has ended.
-func (c *Child) Signal(sig os.Signal) error { return c.cmd.Process.Signal(sig) }
+func (c *Child) signal(sig os.Signal) error { return c.cmd.Process.Signal(sig) }

@@ -18,7 +18,7 @@ const patience = time.Minute
 // stay open, and nothing is answered. On Linux it returns when all threads stand still,
 // since the signal is on its way when kill returns, and reaches one after the other.
 func (c *Child) Stop() error {
-	if err := c.Signal(syscall.SIGSTOP); err != nil {
+	if err := c.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	tick := time.NewTicker(time.Millisecond)
@@ -32,4 +32,4 @@ func (c *Child) Stop() error {
 }
 
 // Continue lets a stopped child go on.
-func (c *Child) Continue() error { return c.Signal(syscall.SIGCONT) }
+func (c *Child) Continue() error { return c.signal(syscall.SIGCONT) }

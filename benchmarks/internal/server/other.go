@@ -63,7 +63,8 @@ type Other struct {
 	Addr    string
 	kind    Kind
 	dir     string
-	process *child.Child // nil before it is started
+	cmd     *exec.Cmd
+	process *child.Child // cmd's; nil before it is started
 }
 
 // StartOther runs a server until Stop. Like [Start] it tries another port when the
@@ -114,6 +115,7 @@ func (o *Other) run(ctx context.Context) error {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = log, log
+	o.cmd = cmd
 	if o.process, err = child.Start(cmd); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ const quitWithin = 5 * time.Second
 
 // quitPostgres has the server end its own processes, one for each connection.
 func (o *Other) quitPostgres() {
-	if o.process.Signal(syscall.SIGQUIT) != nil { // it has ended
+	if o.cmd.Process.Signal(syscall.SIGQUIT) != nil { // it has ended
 		return
 	}
 	select {
