@@ -70,6 +70,9 @@ type Client struct {
 	states lockStates // guarded by mu; a lock state lives while it has users
 	lost   losses     // guarded by mu
 
+	// recent is one of states, or nil. Calls for a lock that is in much use find its state here, without mu.
+	recent atomic.Pointer[lockState]
+
 	inheritUntil time.Time // guarded by mu; a lock state made before it begins with an unknown outcome
 
 	// Renewals of ownerships that have ended may run until then; nil: never.
@@ -183,6 +186,9 @@ func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 // useState returns the state of a lock and makes the caller its user. The caller must call
 // lockState.dropUser when it is done.
 func (c *Client) useState(l *Lock) *lockState {
+	if s := c.recent.Load(); s != nil && s.of(l) && s.joinUsers() {
+		return s
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.states[l.kind.number][l.name]
@@ -194,11 +200,15 @@ func (c *Client) useState(l *Lock) *lockState {
 		c.states[l.kind.number][l.name] = s
 	}
 	s.addUser()
+	c.recent.Store(s)
 	return s
 }
 
 // findState is useState for a lock state that is in use already; nil if there is none.
 func (c *Client) findState(l *Lock) *lockState {
+	if s := c.recent.Load(); s != nil && s.of(l) && s.joinUsers() {
+		return s
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.states[l.kind.number][l.name]
@@ -225,6 +235,7 @@ func (c *Client) dropState(s *lockState) {
 		return
 	}
 	delete(c.states[s.kind.number], s.name)
+	c.recent.CompareAndSwap(s, nil)
 	if q := &s.sequencer; q.unknown && !q.inherited { // inheritUntil covers what was inherited
 		c.inheritUntil = time.Now().Add(inheritFor)
 	}

@@ -18,7 +18,8 @@ type lockState struct {
 	keys lua.Keys
 
 	// users counts the calls, holds and clean-ups that use the lock state. Only a caller with Client.mu
-	// raises it from 0, and at 0 the Client drops the lock state (client.go).
+	// raises it from 0, and at 0 the Client drops the lock state (client.go). Above 0 it is no other than
+	// the state that Client.states has for the lock.
 	users atomic.Int64
 
 	sequencer sequencer // who may send a command
@@ -42,6 +43,20 @@ func (s *lockState) of(l *Lock) bool { return s.c == l.c && s.kind == l.kind && 
 
 // addUser adds a user to a lock state that has one already.
 func (s *lockState) addUser() { s.users.Add(1) }
+
+// joinUsers adds a user unless there is none. Then the Client may have dropped the lock state, and may
+// have another one for the lock.
+func (s *lockState) joinUsers() bool {
+	for {
+		n := s.users.Load()
+		if n == 0 {
+			return false
+		}
+		if s.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
 
 // dropUser takes back one addUser, [Client.useState] or [Client.findState].
 func (s *lockState) dropUser() {
