@@ -94,7 +94,7 @@ func TestUserOfOneLock(t *testing.T) {
 	onReal(t, func(t *testing.T, r *rig) {
 		k := lua.KeysOf(name, "a")
 		rules := []string{"+@all", "resetchannels", "&" + k.Channel(), "&" + k.Listeners(), "&" + k.Own()}
-		for _, key := range []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token()} {
+		for _, key := range []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Grants()} {
 			rules = append(rules, "~"+key)
 		}
 		a := r.as(t, "a", rules...)

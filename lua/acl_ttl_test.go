@@ -65,7 +65,7 @@ func (r *rig) wantTTLs(t *testing.T, without string, a *client) {
 					_, err := lua.Renew(ctx, a.p, []lua.FieldOwner{{Lock: name, Owner: "a:1"}}, 2*lease)
 					return err
 				},
-				"leave": func() error { return lua.Leave(ctx, a.p, &a.keys, a.id, a.wake) },
+				"leave": func() error { return leave(ctx, a, a.p) },
 				"force": func() error {
 					_, err := lua.Force(ctx, a.p, &a.keys, a.wake)
 					return err

@@ -5,7 +5,8 @@
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
 -- KEYS[3] turn     string: the client that was woken and may take the free lock
 -- KEYS[4] waiters  sorted set: client -> arrival in microseconds of Redis' clock
--- KEYS[5] token    string: fencing counter; only when the lock has fencing
+-- KEYS[5] grants   hash: client -> what a release needs to grant it the lock
+-- KEYS[6] token    string: fencing counter; only when the lock has fencing
 -- ARGV[1] owner    hash field
 -- ARGV[2] lease    ms
 -- ARGV[3] number   of this command; rises with every command of the client
@@ -15,6 +16,11 @@
 -- ARGV[7] since    arrival to register with; 0: now; -1: now, if it is not registered
 -- ARGV[8] theirs   1: the last release that the client heard of was Redisson's, so the
 --                  lock is not kept for Redisson any more
+-- ARGV[9] nonce    of this attempt: by it the client knows that a release has granted it the lock;
+--                  '': a release is to wake it
+-- ARGV[10] claim   ms that the lock is the owner's when a release has granted it
+-- ARGV[i] from 11: owners of the client that do not wait any more, and to whom a release may have
+--                  granted the lock: it goes to the owner that asks
 --
 -- Replies 1 granted, with fencing {1, token}; {0, ttl, holder, since, rank} busy: ttl in ms, -1
 -- without one, holder '' while the free lock is kept for a client that was woken and '*'
@@ -23,7 +29,7 @@
 -- Twice: the second run finds the owner's field and grants again, with a higher
 -- token. Late: stale, once a later command has set the epoch.
 
-local lock, epoch, turn, waiters, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local lock, epoch, turn, waiters, grants, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local client, since = ARGV[5], tonumber(ARGV[7])
 
@@ -42,6 +48,13 @@ if ARGV[4] ~= '0' then
   redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])
 end
 
+if not count and ttl ~= -2 and #ARGV > 10 then
+  for i = 11, #ARGV do
+    redis.call('HDEL', lock, ARGV[i])
+  end
+  ttl = redis.call('PTTL', lock)
+end
+
 if not count then
   local holder = ''
   if ttl ~= -2 then
@@ -56,9 +69,10 @@ if not count then
   if ttl ~= -2 then
     local rank = 0
     if ARGV[6] ~= '0' then
+      local now = redis.call('TIME')
+      now = string.format('%.0f', now[1] * 1000000 + now[2])
       if since <= 0 then
-        local now = redis.call('TIME')
-        since = now[1] * 1000000 + now[2]
+        since = tonumber(now)
       end
       redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
       local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
@@ -68,6 +82,12 @@ if not count then
           redis.call('DEL', waiters)
         end
         return lives
+      end
+      if ARGV[9] ~= '' then
+        redis.call('HSET', grants, client, table.concat({ARGV[9], now, ARGV[10], token and 1 or 0, owner}, ' '))
+        redis.call('PEXPIRE', grants, ARGV[6])
+      else
+        redis.call('HDEL', grants, client) -- of an earlier attempt
       end
       since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
       rank = redis.call('ZRANK', waiters, client)
@@ -98,5 +118,6 @@ if marks[2] == client or marks[2] == '*' then
 end
 if since ~= 0 then
   redis.pcall('ZREM', waiters, client)
+  redis.pcall('HDEL', grants, client)
 end
 return token and {1, issued} or 1

@@ -1,6 +1,7 @@
 package lua_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -107,9 +108,15 @@ func (c *client) renew(t *testing.T, who string, lease time.Duration) lua.Renewa
 
 func (c *client) leave(t *testing.T) {
 	t.Helper()
-	if err := lua.Leave(t.Context(), c.p, &c.keys, c.id, c.wake); err != nil {
+	if _, err := (lua.Leave{Client: c.id, Order: c.next(), Wake: c.wake}).Run(t.Context(), c.p, &c.keys); err != nil {
 		t.Fatalf("leave: %v", err)
 	}
+}
+
+// leave sends the command through p.
+func leave(ctx context.Context, c *client, p lua.Processor) error {
+	_, err := lua.Leave{Client: c.id, Order: c.next(), Wake: c.wake}.Run(ctx, p, &c.keys)
+	return err
 }
 
 func (c *client) force(t *testing.T) bool {

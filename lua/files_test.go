@@ -96,6 +96,7 @@ func argvLast(names []string) []string {
 	var out []string
 	for _, n := range names {
 		n = strings.TrimSuffix(strings.Replace(n, "ARGV", "xARGV", 1), "]") // a]b is before a+
+		n = strings.Replace(n, "[i", "[~~i", 1)                             // the rest comes last
 		out = append(out, tens.ReplaceAllString(n, "[~$1"))
 	}
 	return out

@@ -1,8 +1,10 @@
--- force: frees the lock whoever holds it, and wakes the first registered waiter.
+-- force: frees the lock whoever holds it, and grants it to the first registered
+-- waiter, or wakes that one.
 --
 -- KEYS[1] lock     hash: owner -> hold count
 -- KEYS[2] turn     string: the client that was woken and may take the free lock
 -- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- KEYS[4] grants   hash: client -> what a release needs to grant it the lock
 -- ARGV[1] channel  of the lock
 -- ARGV[2] listeners  channel of the Go clients that wait
 -- ARGV[3] publish  PUBLISH; or SPUBLISH, if the node has it
@@ -19,5 +21,5 @@ if redis.call('HLEN', KEYS[1]) == 0 then
   return {0}
 end
 redis.call('DEL', KEYS[1])
-wake(KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == '1')
+wake(KEYS[1], KEYS[2], KEYS[3], KEYS[4], nil, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == '1')
 return {1}

@@ -103,7 +103,7 @@ func (r *rig) everyCommand(t *testing.T, a *client, order lua.Order) {
 			_, err := lua.ReadReport(ctx, r.rdb, &a.keys, a.wake, true)
 			return err
 		},
-		func() error { return lua.Leave(ctx, r.rdb, &a.keys, a.id, a.wake) },
+		func() error { return leave(ctx, a, r.rdb) },
 		func() error {
 			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
 			return err

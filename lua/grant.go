@@ -22,6 +22,14 @@ type Acquire struct {
 	Since         int64 // arrival, as an earlier reply gave it; 0: now; MaybeRegistered
 	Fencing       bool
 	AfterRedisson bool // the last release that the client heard of was Redisson's
+
+	// Nonce has a release grant the lock to the owner, if it is busy now and the client registers: the
+	// release publishes the nonce, and the lock is the owner's for Claim. Empty: a release wakes the client.
+	Nonce string
+	Claim time.Duration
+	// Departed are owners of the client that do not wait any more, and to whom a release may have granted
+	// the lock. Owner gets it then.
+	Departed []string
 }
 
 // MaybeRegistered stands for the arrival of a client that asked to be registered and got no answer.
@@ -56,13 +64,18 @@ const (
 const NoTTL = time.Duration(-1)
 
 func (a *Acquire) line(k *Keys) []any {
-	n := k.several(epochs, turns, waiters)
-	keys := append(make([]string, 0, 5), k.Lock, n[0], n[1], n[2])
+	n := k.several(epochs, turns, waiters, grants)
+	keys := append(make([]string, 0, 6), k.Lock, n[0], n[1], n[2], n[3])
 	if a.Fencing {
 		keys = append(keys, k.Token())
 	}
-	return append(acquireScript.line(8, keys...),
-		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson))
+	line := append(acquireScript.line(10+len(a.Departed), keys...),
+		a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch), a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson),
+		a.Nonce, ms(a.Claim))
+	for _, owner := range a.Departed {
+		line = append(line, owner)
+	}
+	return line
 }
 
 // Run sends the command.

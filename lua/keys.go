@@ -26,6 +26,9 @@ const (
 
 	// own stands for a client's own channel, which begins as the common one does.
 	own kind = "own"
+
+	// grants stands for a key that begins as the epochs do.
+	grants kind = "grants"
 )
 
 // Epoch is the key of this client's epoch.
@@ -33,6 +36,11 @@ func (k Keys) Epoch() string { return k.one(epochs) }
 
 // Turn is the key that keeps the free lock for the client that was woken.
 func (k Keys) Turn() string { return k.one(turns) }
+
+// Grants is the key of what a release needs to grant the lock to a registered client. It begins as the
+// epochs do, so that a Redis user who may lock needs no further right. It is no client's epoch: a client's
+// ID is a UUID.
+func (k Keys) Grants() string { return k.one(grants) }
 
 // Waiters is the key of the registry of waiters.
 func (k Keys) Waiters() string { return k.one(waiters) }
@@ -65,14 +73,17 @@ func Reserved(key string) bool {
 	return false
 }
 
-// several returns the names of at most five kinds, in their order. They share one allocation: the
-// commands of one acquisition and release use eight names.
-func (k Keys) several(kinds ...kind) (names [5]string) {
+// several returns the names of at most six kinds, in their order. They share one allocation: the
+// commands of one acquisition and release use nine names.
+func (k Keys) several(kinds ...kind) (names [6]string) {
 	size := 0
 	for _, kind := range kinds {
 		size += len(kind) + len(":{}") + len(k.Lock)
-		if kind == own || kind == epochs {
+		switch kind {
+		case own, epochs:
 			size += len(channels) + len(":") + len(k.client)
+		case grants:
+			size += len(epochs) + len(":")
 		}
 	}
 	var all strings.Builder
@@ -99,9 +110,14 @@ func (k Keys) one(kind kind) string { return k.several(kind)[0] }
 // "{a}" would share its keys with "a". With Redisson's own names it does share the channel and the
 // counter with "a", where that makes no difference.
 func (k Keys) write(to *strings.Builder, kind kind) {
-	suffixed := kind == own || kind == epochs
-	if kind == own {
-		kind = channels
+	suffix := ""
+	switch kind {
+	case own:
+		kind, suffix = channels, k.client
+	case grants:
+		kind, suffix = epochs, string(grants)
+	case epochs:
+		suffix = k.client
 	}
 	to.WriteString(string(kind))
 	switch ours := kind == epochs || kind == turns || kind == waiters; {
@@ -115,8 +131,8 @@ func (k Keys) write(to *strings.Builder, kind kind) {
 		to.WriteString(k.Lock)
 		to.WriteString("}")
 	}
-	if suffixed {
+	if suffix != "" {
 		to.WriteString(":")
-		to.WriteString(k.client)
+		to.WriteString(suffix)
 	}
 }

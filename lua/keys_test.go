@@ -24,6 +24,7 @@ func TestKeysOf(t *testing.T) {
 			"redisson_lock__channel:{orders:42}",
 			"redlatch_listeners:{orders:42}",
 			"redisson_lock__channel:{orders:42}:id",
+			"redlatch_epoch:{orders:42}:grants",
 		},
 		"app:{orders}:42": { // has a hash tag: Redisson adds no braces
 			"app:{orders}:42",
@@ -34,6 +35,7 @@ func TestKeysOf(t *testing.T) {
 			"redisson_lock__channel:app:{orders}:42",
 			"redlatch_listeners:app:{orders}:42",
 			"redisson_lock__channel:app:{orders}:42:id",
+			"redlatch_epoch:app:{orders}:42:grants",
 		},
 	} {
 		if got := all(lua.KeysOf(key, "id")); !slices.Equal(got, want) {
@@ -57,7 +59,7 @@ func validName() *rapid.Generator[string] {
 }
 
 func all(k lua.Keys) []string {
-	return []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own()}
+	return []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own(), k.Grants()}
 }
 
 func TestKeysShareASlot(t *testing.T) {

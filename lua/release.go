@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Wake sets how a script that frees a lock wakes the next waiter.
+// Wake sets how a script that frees a lock passes it on: it grants it to the client that has waited longest,
+// or wakes that client.
 type Wake struct {
 	Publish string        // PUBLISH; or SPUBLISH, which becomes PUBLISH at a node without sharded pub/sub
 	Pause   time.Duration // for how long the free lock is kept for the woken client
@@ -28,15 +29,20 @@ func flag(set bool) int {
 
 // Release frees a lock that Owner holds, whatever the hold count.
 type Release struct {
-	Owner string
-	Order Order
-	Wake  Wake
+	Owner   string
+	Order   Order
+	Wake    Wake
+	Fencing bool // the owner has a token: the next one may be granted the lock with a token, too
 }
 
 func (r *Release) line(k *Keys) []any {
-	n := k.several(epochs, turns, waiters, channels, listeners)
-	line := append(releaseScript.line(9, k.Lock, n[0], n[1], n[2]), r.Owner, r.Order.Number, ms(r.Order.Epoch))
-	return r.Wake.add(line, n[3], n[4])
+	n := k.several(epochs, turns, waiters, grants, channels, listeners)
+	keys := append(make([]string, 0, 6), k.Lock, n[0], n[1], n[2], n[3])
+	if r.Fencing {
+		keys = append(keys, k.Token())
+	}
+	line := append(releaseScript.line(9, keys...), r.Owner, r.Order.Number, ms(r.Order.Epoch))
+	return r.Wake.add(line, n[4], n[5])
 }
 
 // Run sends the command. epochSet is false if an epoch was asked for and Redis, being full, could not
@@ -50,18 +56,36 @@ func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epoc
 	return v, r.Order.Epoch > 0 && v != Stale && number(reply, 1) == 0, nil
 }
 
-// Leave takes a client out of the registry of waiters. If the client was woken, Leave passes the
-// wake-up on.
-func Leave(ctx context.Context, p Processor, k *Keys, client string, w Wake) error {
-	n := k.several(turns, waiters, channels, listeners)
-	_, err := leaveScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add([]any{client}, n[2], n[3])...)
-	return err
+// Leave takes a client out of the registry of waiters. If the client was woken or granted the lock, the
+// next one gets that instead.
+type Leave struct {
+	Client string
+	Owners []string // of the client, to whom a release may have granted the lock
+	Order  Order
+	Wake   Wake
+}
+
+// Run sends the command. v is Done, or Stale.
+func (l Leave) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, err error) {
+	n := k.several(epochs, turns, waiters, grants, channels, listeners)
+	args := l.Wake.add([]any{l.Client, l.Order.Number, ms(l.Order.Epoch)}, n[4], n[5])
+	for _, owner := range l.Owners {
+		args = append(args, owner)
+	}
+	answer, err := leaveScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2], n[3]}, args...)
+	switch {
+	case err != nil:
+		return 0, err
+	case answer < 0:
+		return Stale, nil
+	}
+	return Done, nil
 }
 
 // Force frees the lock whoever holds it, and reports whether there was a holder.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
-	n := k.several(turns, waiters, channels, listeners)
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1]}, w.add(nil, n[2], n[3])...)
+	n := k.several(turns, waiters, grants, channels, listeners)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, w.add(nil, n[3], n[4])...)
 	return freed == 1, err
 }
 

@@ -1,10 +1,12 @@
 -- release: frees the lock if the owner holds it, whatever the hold count, and
--- wakes the first registered waiter.
+-- grants it to the first registered waiter, or wakes that one.
 --
 -- KEYS[1] lock     hash: owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
 -- KEYS[3] turn     string: the client that was woken and may take the free lock
 -- KEYS[4] waiters  sorted set: client -> arrival in microseconds of Redis' clock
+-- KEYS[5] grants   hash: client -> what a release needs to grant it the lock
+-- KEYS[6] token    string: fencing counter; only when the owner has a token
 -- ARGV[1] owner    hash field
 -- ARGV[2] number   of this command; rises with every command of the client
 -- ARGV[3] epoch    ms to remember `number` as the epoch; 0: do not
@@ -42,7 +44,7 @@ if redis.call('HDEL', lock, ARGV[1]) == 0 then
 end
 if redis.call('EXISTS', lock) == 0 then
   if marked or ARGV[6] ~= 'PUBLISH' then
-    wake(KEYS[3], KEYS[4], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
+    wake(lock, KEYS[3], KEYS[4], KEYS[5], KEYS[6], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
   else
     wake_redisson(KEYS[3], ARGV[4], ARGV[5], ARGV[6], ARGV[8], ARGV[9] == '1')
   end

@@ -13,6 +13,8 @@ import (
 var (
 	//go:embed wake.lua
 	wakeFunction string
+	//go:embed grant.lua
+	grantFunction string
 	//go:embed redisson.lua
 	redissonFunction string
 	//go:embed raise.lua
@@ -43,11 +45,11 @@ var (
 var (
 	acquireScript  = newScript(raiseFunction, acquireSource)
 	countScript    = newScript(countSource)
-	releaseScript  = newScript(redissonFunction, wakeFunction, releaseSource)
+	releaseScript  = newScript(raiseFunction, redissonFunction, grantFunction, wakeFunction, releaseSource)
 	transferScript = newScript(raiseFunction, redissonFunction, transferSource)
 	renewScript    = newScript(renewSource)
-	leaveScript    = newScript(redissonFunction, wakeFunction, leaveSource)
-	forceScript    = newScript(redissonFunction, wakeFunction, forceSource)
+	leaveScript    = newScript(raiseFunction, redissonFunction, grantFunction, wakeFunction, leaveSource)
+	forceScript    = newScript(raiseFunction, redissonFunction, grantFunction, wakeFunction, forceSource)
 	lingerScript   = newScript(redissonFunction, lingerSource)
 	reportScript   = newScript(redissonFunction, reportSource)
 	inspectScript  = newScript(inspectSource)

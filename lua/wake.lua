@@ -1,13 +1,15 @@
--- wake: a function, put before the scripts that free a lock. It wakes one client:
+-- wake: a function, put before the scripts that free a lock. It passes the lock on to one client:
 -- 1. It pops the client that has waited longest.
--- 2. It keeps the free lock for that client (`turn`), so that a newcomer cannot slip in.
--- 3. It publishes on the client's own channel. PUBLISH answers 0 if the client is gone:
---    then it wakes the next one.
--- 4. It publishes '-0' on the common channel. Redisson reads that as the number 0; it
---    tells a Go client that another one was woken already.
+-- 2. It grants that client the lock, if it may (grant), and is done. Otherwise it wakes it:
+-- 3. It keeps the free lock for that client (`turn`), so that a newcomer cannot slip in.
+-- 4. It publishes on the client's own channel. PUBLISH answers 0 if the client is gone:
+--    then it goes on with the next one.
+-- 5. It publishes '-0' on the common channel. Redisson reads that as the number 0; it
+--    tells a Go client that another one was woken already. A grant does not: the lock is
+--    not free.
 --
 -- Redisson's waiters are in no registry and slower than a woken Go client, which
--- would always come first. So if there are any, no Go client may take the free lock for
+-- would always come first. So if there are any, no Go client is granted or may take the free lock for
 -- `yield` ms (turn '*', which Redisson does not look at). The woken Go client tries
 -- again after that, or when it hears of Redisson's release.
 --
@@ -22,7 +24,9 @@ local function keep(turn, for_whom, ms)
   return true
 end
 
-local function wake(turn, waiters, channel, listeners, publish, pause, yield, counted)
+-- token is nil unless the owner that has released had a token.
+
+local function wake(lock, turn, waiters, grants, token, channel, listeners, publish, pause, yield, counted)
   local waiting = -1
   if counted then
     waiting, publish = redisson_waiters(channel, listeners, publish)
@@ -34,7 +38,13 @@ local function wake(turn, waiters, channel, listeners, publish, pause, yield, co
   end
   for _ = 1, 128 do -- bounds one script; the rest is left to the next release
     local first = redis.pcall('ZPOPMIN', waiters)
-    if first.err or not first[1] or not (yields or keep(turn, first[1], pause)) then
+    if first.err or not first[1] then
+      break
+    end
+    if counted and not yields and grant(lock, grants, token, first[1], channel, publish) then
+      return
+    end
+    if not (yields or keep(turn, first[1], pause)) then
       break
     end
     local heard = redis.pcall(publish, channel .. ':' .. first[1], '0')

@@ -34,21 +34,30 @@ func TestCommandLines(t *testing.T) {
 	wake := lua.Wake{Publish: "SPUBLISH", Pause: 50 * time.Millisecond, Yield: 10 * time.Millisecond, Counted: true}
 	ctx := t.Context()
 	for want, run := range map[string]func(p lua.Processor) error{
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 2 7 9000 c 3000 5 1": func(p lua.Processor) error {
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants o 2 7 9000 c 3000 5 1 nonce 2000 p q": func(p lua.Processor) error {
 			// A lease is rounded up: it must not end before its holder thinks.
 			a := lua.Acquire{Owner: "o", Lease: time.Millisecond + 1, Order: order, Client: "c", Register: 3 * time.Second, Since: 5, AfterRedisson: true}
+			a.Nonce, a.Claim, a.Departed = "nonce", 2*time.Second, []string{"p", "q"}
 			_, err := a.Run(ctx, p, &k)
 			return err
 		},
-		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redisson_lock_token:{l} o 1 7 0 c 0 0 0": func(p lua.Processor) error {
-			_, err := lua.Acquire{Owner: "o", Lease: 1, Order: lua.Order{Number: 7}, Client: "c", Fencing: true}.Run(ctx, p, &k)
+		"6 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants redisson_lock_token:{l} o 1 7 0 c 0 -1 0  0": func(p lua.Processor) error {
+			_, err := lua.Acquire{Owner: "o", Lease: 1, Order: lua.Order{Number: 7}, Client: "c", Since: lua.MaybeRegistered, Fencing: true}.Run(ctx, p, &k)
+			return err
+		},
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants o 1 7 0 c 0 0 0  0": func(p lua.Processor) error {
+			_, err := lua.Acquire{Owner: "o", Lease: 1, Order: lua.Order{Number: 7}, Client: "c"}.Run(ctx, p, &k)
 			return err
 		},
 		"2 l redlatch_epoch:{l}:c o 3 0 7 9000": func(p lua.Processor) error {
 			_, err := lua.Count{Owner: "o", Count: 3, Order: order}.Run(ctx, p, &k)
 			return err
 		},
-		"4 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
+		"6 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants redisson_lock_token:{l} o 7 0 redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0 0 0": func(p lua.Processor) error {
+			_, _, err := lua.Release{Owner: "o", Order: lua.Order{Number: 7}, Fencing: true, Wake: lua.Wake{Publish: "PUBLISH"}}.Run(ctx, p, &k)
+			return err
+		},
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants o 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
 			_, _, err := lua.Release{Owner: "o", Order: order, Wake: wake}.Run(ctx, p, &k)
 			return err
 		},
@@ -64,10 +73,11 @@ func TestCommandLines(t *testing.T) {
 			_, err := lua.Renew(ctx, p, []lua.FieldOwner{{Lock: "l", Owner: "o"}, {Lock: "m", Owner: "p", Next: "q"}}, time.Second)
 			return err
 		},
-		"3 l redlatch_turn:{l} redlatch_waiters:{l} c redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {
-			return lua.Leave(ctx, p, &k, "c", wake)
+		"5 l redlatch_epoch:{l}:c redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants c 7 9000 redisson_lock__channel:{l} redlatch_listeners:{l} SPUBLISH 50 10 1 o p": func(p lua.Processor) error {
+			_, err := lua.Leave{Client: "c", Owners: []string{"o", "p"}, Order: order, Wake: wake}.Run(ctx, p, &k)
+			return err
 		},
-		"3 l redlatch_turn:{l} redlatch_waiters:{l} redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0 0 0": func(p lua.Processor) error {
+		"4 l redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants redisson_lock__channel:{l} redlatch_listeners:{l} PUBLISH 0 0 0": func(p lua.Processor) error {
 			_, err := lua.Force(ctx, p, &k, lua.Wake{Publish: "PUBLISH"})
 			return err
 		},

@@ -50,20 +50,17 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 			t.done()
 		}
 	}()
-	heard, since, leads := s.beginAttempt(w)
+	heard, command, leads := s.beginAttempt(w)
 	if !leads {
 		return attempt{overtaken: true}, nil
 	}
 	order := t.order()
-	command := lua.Acquire{
-		Owner: w.Owner, Lease: w.Lease, Order: order,
-		Client: s.c.id, Since: since, Fencing: w.Fencing, AfterRedisson: s.afterRedisson.Load(),
-	}
-	if heard {
-		command.Register = registryTTL
-	}
+	command.Order = order
 	acks := s.c.replicaAcks(s.keys.Lock)
 	sent := time.Now()
+	if heard {
+		command.Nonce, command.Claim = t.expectGrant(w, sent)
+	}
 	returned := false
 	defer func() {
 		if !returned {
@@ -83,19 +80,26 @@ func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got a
 	return got, unwanted
 }
 
-// beginAttempt reports whether w still leads. Otherwise it does not begin. since is the Client's arrival
-// in the registry of waiters. heard says that wake-ups would reach the Client, so that it may register.
-func (s *lockState) beginAttempt(w *waiter) (heard bool, since int64, leads bool) {
+// beginAttempt reports whether w still leads, and makes its command. Otherwise it does not begin. heard says
+// that wake-ups would reach the Client, so that it may register.
+func (s *lockState) beginAttempt(w *waiter) (heard bool, command lua.Acquire, leads bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.state.BeginAttempt(&w.Waiter, time.Now()) {
-		return false, 0, false
+		return false, command, false
 	}
 	s.resumeListening()
 	if s.wakeups != nil {
 		s.wakeups.drain() // this attempt comes after these wake-ups
 	}
-	return s.listening(), s.state.Arrival(), true
+	command = lua.Acquire{
+		Owner: w.Owner, Lease: w.Lease, Client: s.c.id, Since: s.state.Arrival(), Fencing: w.Fencing,
+		AfterRedisson: s.afterRedisson.Load(), Departed: s.state.Grantees(w.Owner),
+	}
+	if heard = s.listening(); heard {
+		command.Register = registryTTL
+	}
+	return heard, command, true
 }
 
 // settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that Redis
@@ -108,7 +112,7 @@ func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, hear
 		s.state.AttemptFailed(&w.Waiter, lua.Unknown(err), heard, time.Now())
 		return attempt{err: err}, nil
 	case answer.Verdict == lua.Busy:
-		s.state.FoundBusy(heard, answer.Since)
+		s.state.FoundBusy(&w.Waiter, heard, answer.Since)
 		return attempt{answer: answer, heard: heard}, nil
 	}
 	g := lockstate.Grant{Token: answer.Token, Sent: sent, Late: s.c.renewalsMayBeLate(), Missing: acks.missing(s.name)}

@@ -31,7 +31,7 @@ func (s *lockState) cleanUp(owner string, to *lockstate.Parting, expires time.Ti
 		if again {
 			return true
 		}
-		_, _, err := t.free(ctx, s.c.single, owner, to)
+		_, _, err := t.free(ctx, s.c.single, owner, false, to)
 		if err == nil {
 			s.mu.Lock()
 			if s.wakeups != nil {
@@ -66,17 +66,17 @@ func (s *lockState) repairCount(o *ownership) {
 }
 
 // leaveRegistry takes this Client out of the registry of waiters, in the background, once no call waits
-// here. If a wake-up was on its way to this Client, the script wakes the next one. The caller has
+// here. If a wake-up or a grant was on its way to this Client, the next one gets that. The caller has
 // lockState.mu.
 func (s *lockState) leaveRegistry() {
-	s.inTurn(time.Now().Add(registryTTL), func(ctx context.Context, _ turn) (done bool) {
+	s.inTurn(time.Now().Add(registryTTL), func(ctx context.Context, t turn) (done bool) {
 		s.mu.Lock()
-		needed := s.state.NeedsLeave()
+		needed, owners := s.state.NeedsLeave(), s.state.Grantees("")
 		s.mu.Unlock()
 		if !needed {
 			return true
 		}
-		if err := s.kind.leave(ctx, s.c.single, &s.keys, s.c.id, s.c.wakeUp()); err != nil {
+		if err := t.leave(ctx, s.c.single, owners); err != nil {
 			return !lua.Retryable(err)
 		}
 		s.mu.Lock()

@@ -55,16 +55,16 @@ func (t turn) transfer(ctx context.Context, p lua.Processor, move *lua.Transfer,
 	return g, before, err
 }
 
-// free frees the lock if the owner's field is in Redis. With a parting whose time is not over, it leaves
-// the lock to nobody until then.
-func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *lockstate.Parting) (v lua.Verdict, before bool, err error) {
+// free frees the lock if the owner's field is in Redis, and passes it on. fenced: the owner has a token. With a
+// parting whose time is not over, free leaves the lock to nobody until then.
+func (t turn) free(ctx context.Context, p lua.Processor, owner string, fenced bool, to *lockstate.Parting) (v lua.Verdict, before bool, err error) {
 	s, epochSet := t.s, true
 	v, before, err = t.send(func(order lua.Order) (v lua.Verdict, err error) {
 		var set bool
 		if left := to.Left(time.Now()); left > 0 {
 			v, set, err = s.kind.linger(ctx, p, &s.keys, lua.Linger{Owner: owner, Nobody: to.Nobody, While: left, Order: order, Wake: s.c.wakeUp()})
 		} else {
-			v, set, err = s.kind.release(ctx, p, &s.keys, lua.Release{Owner: owner, Order: order, Wake: s.c.wakeUp()})
+			v, set, err = s.kind.release(ctx, p, &s.keys, lua.Release{Owner: owner, Fencing: fenced, Order: order, Wake: s.c.wakeUp()})
 		}
 		epochSet = set || order.Epoch == 0
 		return v, err
@@ -73,4 +73,13 @@ func (t turn) free(ctx context.Context, p lua.Processor, owner string, to *locks
 		t.epochNotSet()
 	}
 	return v, before, err
+}
+
+// leave takes the Client out of the registry of waiters, and takes back what a release may have granted one of
+// the owners. It is not repeated: the clean-up that calls it is.
+func (t turn) leave(ctx context.Context, p lua.Processor, owners []string) error {
+	_, _, err := t.repeat(0, func(order lua.Order) (lua.Verdict, error) {
+		return t.s.kind.leave(ctx, p, &t.s.keys, lua.Leave{Client: t.s.c.id, Owners: owners, Order: order, Wake: t.s.c.wakeUp()})
+	})
+	return err
 }

@@ -145,12 +145,12 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 		}
 	}()
 	owner, next := o.Lease().Field()
-	v, before, err := t.free(ctx, s.c.commands, owner, o.Lease().Parting())
+	v, before, err := t.free(ctx, s.c.commands, owner, o.Token() != 0, o.Lease().Parting())
 	if err == nil && v == lua.NotHeld && next != "" {
 		// A move that was not answered may have moved the field. If it runs only now, it has no effect: the
 		// first release has set the epoch.
 		var again bool
-		v, again, err = t.free(ctx, s.c.commands, next, o.Lease().Parting())
+		v, again, err = t.free(ctx, s.c.commands, next, o.Token() != 0, o.Lease().Parting())
 		before = before || again
 	}
 	returned = true

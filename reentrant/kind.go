@@ -35,7 +35,7 @@ type protocol interface {
 	release(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Release) (v lua.Verdict, epochSet bool, err error)
 	linger(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Linger) (v lua.Verdict, epochSet bool, err error)
 
-	leave(ctx context.Context, p lua.Processor, k *lua.Keys, client string, wake lua.Wake) error
+	leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error)
 	force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (freed bool, err error)
 	inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error)
 	report(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake, fencing bool) (lua.Report, error)

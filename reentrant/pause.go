@@ -39,6 +39,9 @@ func (a *acquisition) pause(got attempt) (o *ownership, over bool, err error) {
 	if over || got.err != nil {
 		return o, over, err
 	}
+	if o := a.s.takeGrant(a.w); o != nil {
+		return o, true, nil
+	}
 	a.s.c.counters.wakeUps[why].Add(1)
 	switch why {
 	case byMessage:
@@ -63,7 +66,7 @@ func (a *acquisition) awaitCause(timer *time.Timer, got attempt) (why cause, o *
 			return why, nil, false, nil
 		case why = <-wake:
 			gap := a.gap()
-			if why != byMessage || gap <= 0 {
+			if why != byMessage || gap <= 0 || a.s.sequencer.expected.Load().wasHeard() {
 				return why, nil, false, nil
 			}
 			wake = nil

@@ -42,8 +42,8 @@ func (plainLock) linger(ctx context.Context, p lua.Processor, k *lua.Keys, comma
 	return command.Run(ctx, p, k)
 }
 
-func (plainLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, client string, wake lua.Wake) error {
-	return lua.Leave(ctx, p, k, client, wake)
+func (plainLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error) {
+	return command.Run(ctx, p, k)
 }
 
 func (plainLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (bool, error) {

@@ -141,6 +141,7 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		t.begin()
 		began := time.Now()
 		defer t.end()
+		s.sequencer.expected.Store(nil) // the command may take back what a release has granted
 		robbed := l.holder()
 		now, err := l.kind.force(ctx, l.c.single, &l.keys, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)

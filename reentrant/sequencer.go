@@ -3,6 +3,7 @@ package reentrant
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/lockstate"
@@ -38,6 +39,11 @@ type sequencer struct {
 	// Written with the turn only.
 	unknown   bool // a command was sent and not answered, and no epoch set since
 	inherited bool // unknown is from an earlier state of the same lock (Client.dropState)
+
+	registrations uint8 // attempts that were to register the Client (grant.go)
+
+	// expected is the grant that the last command has asked for; nil: none. It is set with the turn only.
+	expected atomic.Pointer[expectedGrant]
 }
 
 // turn is the right to have a command about one lock in flight. There is one for each lock state. It is a
@@ -106,8 +112,10 @@ func (t turn) once(run func(lua.Order) (lua.Verdict, error)) (v lua.Verdict, err
 	return run(order)
 }
 
-// order numbers a command that is about to be sent.
+// order numbers a command that is about to be sent. The command may take back what a release has granted
+// meanwhile, so no grant is expected any more (grant.go).
 func (t turn) order() lua.Order {
+	t.s.sequencer.expected.Store(nil)
 	o := lua.Order{Number: t.s.c.number.Add(1)}
 	if t.s.sequencer.unknown {
 		o.Epoch = epochTTL

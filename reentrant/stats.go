@@ -13,6 +13,7 @@ type Stats struct {
 	NotAcquired   uint64 // calls that ended without the lock, for whatever reason
 	Busy          uint64 // of these, calls that ended with ErrBusy: another owner had the lock
 	HandedOver    uint64 // hand-offs within the Client
+	Granted       uint64 // locks that a release has granted; all other locks come from commands of this Client
 	Renewals      uint64 // renewals that Redis confirmed, one a lock
 	RenewFailures uint64 // renewals that failed, one a lock and try; tried again while the lease lasts
 	Losses        uint64 // locks lost, each once, also if a release or a nested call found it
@@ -22,7 +23,7 @@ type Stats struct {
 // WakeUps counts why waiters tried again. Of the callers that wait for a lock in one Client only the
 // first tries, so a crowd of waiters counts no more than one.
 type WakeUps struct {
-	Message    uint64 // a release woke this client
+	Message    uint64 // a release woke this client, or granted it the lock: then it does not try
 	TTL        uint64 // the holder's lease was over
 	Poll       uint64 // the bounded poll: no message came, for 1 s at first, later for 5 s
 	Subscribed uint64 // the subscription was confirmed, or renewed
@@ -40,6 +41,7 @@ func (c *Client) Stats() Stats {
 		NotAcquired:   c.counters.notAcquired.Load(),
 		Busy:          c.counters.busy.Load(),
 		HandedOver:    c.counters.handedOver.Load(),
+		Granted:       c.counters.granted.Load(),
 		Renewals:      renewal.Renewals,
 		RenewFailures: renewal.Failures,
 		Losses:        c.counters.losses.Load(),
@@ -58,6 +60,7 @@ type counters struct {
 	notAcquired atomic.Uint64
 	busy        atomic.Uint64
 	handedOver  atomic.Uint64
+	granted     atomic.Uint64
 	losses      atomic.Uint64
 	wakeUps     [4]atomic.Uint64 // indexed by cause
 }

@@ -50,7 +50,7 @@ func (c scriptCall) ordering() (number, epoch int) {
 		return 2, 3
 	case "count", "transfer", "linger":
 		return 3, 4
-	case "release":
+	case "release", "leave":
 		return 1, 2
 	}
 	return -1, -1
@@ -72,6 +72,10 @@ func (c scriptCall) String() string {
 		add(a[6] == "-1", " if it is not registered")
 		add(a[6] != "0" && a[6] != "-1", " with its first arrival")
 		add(a[7] == "1", ", Redisson has released last")
+		add(a[5] != "0" && a[8] == "", " to be woken")
+		for _, owner := range a[10:] {
+			add(true, ", and what %s may have been granted", owner)
+		}
 	case "count":
 		add(true, " %s of %s", a[1], a[0])
 		add(a[2] != "0", ", lease %v", ms(a[2]))
@@ -89,6 +93,9 @@ func (c scriptCall) String() string {
 		add(true, ", lease %v", ms(a[0]))
 	case "leave":
 		add(true, " of %s", a[0])
+		for _, owner := range a[9:] {
+			add(true, ", and takes back what %s may have been granted", owner)
+		}
 	case "inspect":
 		add(true, " for %s", a[0])
 	}
@@ -142,7 +149,7 @@ func (c scriptCall) answer(w *words, reply any) string {
 		}
 		return fmt.Sprintf("held by %s for %v, count %v", w.plain(list[2].(string)), time.Duration(code)*time.Millisecond, list[1])
 	case "leave":
-		return [...]string{"nothing to do", "the next one is woken"}[code]
+		return [...]string{"nothing to do", "passed on"}[code]
 	case "force":
 		return [...]string{"it was free", "freed"}[code]
 	}

@@ -33,8 +33,12 @@ func TestFault60EachItsOwnLease(t *testing.T) {
 		}
 		must(t, ls.Unlock(owner(v.ctx, "short")))
 		must(t, next.wait())
-		if left := v.ttl("job"); left != time.Minute {
-			t.Fatalf("%v are left of a minute", left)
+		if left := v.ttl("job"); left != 3*time.Second {
+			t.Fatalf("%v are left of the claim", left)
+		}
+		v.pass(2 * time.Second)
+		if left := v.ttl("job"); left < 59*time.Second {
+			t.Fatalf("%v are left of a minute after the claim was renewed", left)
 		}
 	})
 }

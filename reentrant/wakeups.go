@@ -58,10 +58,12 @@ func (s *lockState) listen() {
 	w := &wakeups{wake: make(chan cause, 1), freed: make(chan struct{}, 1)}
 	s.wakeups = w
 	s.afterRedisson.Store(false) // what this Client heard before is out of date
-	// A message on the own channel is for this Client, whatever it says. Messages are hints: the first
-	// waiter tries, and the scripts decide.
+	// A message on the own channel is for this Client, whatever it says. The one that names the nonce of the
+	// last attempt grants the lock (grant.go). Any other is a hint: the first waiter tries, and the scripts decide.
 	w.own = s.c.hub.Listen(s.kind.ownChannel(&s.keys), func(ev pubsub.Event) {
 		if ev.Kind == pubsub.Message {
+			s.afterRedisson.Store(false) // a release by Redlatch has sent it
+			s.sequencer.expected.Load().hear(ev.Payload)
 			w.signal(byMessage)
 		} else {
 			w.signal(bySubscription) // what was published before is lost: try again

@@ -1,6 +1,7 @@
 package lockstate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/watchdog"
@@ -34,11 +35,7 @@ func (s *State) BeginAttempt(w *Waiter, now time.Time) (leads bool) {
 // refuses the grant, the ownership is already being released, and the engine sends that.
 func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal) {
 	s.CommandEnded()
-	s.busy = false
-	s.outage.answers++
-	s.arrival = 0
-	s.budget.reset(now)
-	o := s.own(&w.Request, g, now)
+	o := s.granted(w, g, now)
 	if refusal := s.refusal(o, w, g, now); refusal != Accepted {
 		o.refused = true
 		o.beginRelease(now)
@@ -46,6 +43,28 @@ func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal)
 	}
 	s.grant(w, o)
 	return o, Accepted
+}
+
+// GrantedByRelease makes a waiter's owner an owner of the lock, after the message that a release has granted
+// it. The lease of g is the claim. It returns nil if the waiter is to make an attempt instead, which finds its
+// owner's field in Redis: too little of the claim is left to renew it twice, or the waiter does not lead any
+// more, or the Client closes.
+func (s *State) GrantedByRelease(w *Waiter, g Grant, now time.Time) *Ownership {
+	if w.state != Leading || s.closing || watchdog.Left(watchdog.Validity(g.Sent, g.Lease), now) < g.Lease/2 {
+		return nil
+	}
+	o := s.granted(w, g, now)
+	s.grant(w, o)
+	return o
+}
+
+// granted notes that Redis has the field of w's owner, and makes the ownership.
+func (s *State) granted(w *Waiter, g Grant, now time.Time) *Ownership {
+	s.busy = false
+	s.outage.answers++
+	s.arrival, s.grantees = 0, nil
+	s.budget.reset(now)
+	return s.own(&w.Request, g, now)
 }
 
 func (s *State) refusal(o *Ownership, w *Waiter, g Grant, now time.Time) Refusal {
@@ -63,13 +82,14 @@ func (s *State) refusal(o *Ownership, w *Waiter, g Grant, now time.Time) Refusal
 }
 
 // FoundBusy settles an attempt that found another owner. registered: the attempt has put the Client into
-// the registry of waiters, where it stands with that arrival.
-func (s *State) FoundBusy(registered bool, arrival int64) {
+// the registry of waiters for w's owner, where it stands with that arrival.
+func (s *State) FoundBusy(w *Waiter, registered bool, arrival int64) {
 	s.CommandEnded()
 	s.busy = s.waiting.first != nil
 	s.outage.answers++
 	if registered {
 		s.arrival = arrival
+		s.grantees = append(s.grantees[:0], w.Owner)
 	}
 	s.leaveRegistry()
 }
@@ -84,9 +104,21 @@ func (s *State) AttemptFailed(w *Waiter, unknown, registers bool, now time.Time)
 		if w.state == Left {
 			s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
 		}
-		if registers && s.arrival == 0 {
-			s.arrival = MaybeRegistered // otherwise leaveRegistry would not take this Client out
+		if registers {
+			s.maybeRegistered(w.Owner)
 		}
 	}
 	s.leaveRegistry()
+}
+
+// maxGrantees bounds what an outage leaves behind: a grant that no command takes back ends with its claim.
+const maxGrantees = 8
+
+func (s *State) maybeRegistered(owner string) {
+	if s.arrival == 0 {
+		s.arrival = MaybeRegistered // otherwise leaveRegistry would not take this Client out
+	}
+	if len(s.grantees) < maxGrantees && !slices.Contains(s.grantees, owner) {
+		s.grantees = append(s.grantees, owner)
+	}
 }

@@ -114,9 +114,10 @@ func (o *Ownership) synced() bool { return o.lease.field.syncedFor(o) }
 // Grant is an answer of Redis that gives an owner the lock.
 type Grant struct {
 	Token   int64
-	Sent    time.Time // before the command was sent; of several tries, the first that may have run
-	Late    time.Time // until when a renewal of an earlier lease may run; zero: none
-	Missing error     // replicas are missing: the error of the call
+	Lease   time.Duration // that it gives; 0: the lease that the call asked for
+	Sent    time.Time     // before the command was sent; of several tries, the first that may have run
+	Late    time.Time     // until when a renewal of an earlier lease may run; zero: none
+	Missing error         // replicas are missing: the error of the call
 }
 
 // own makes r's owner an owner of the lock.
@@ -124,11 +125,15 @@ func (s *State) own(r *Request, g Grant, now time.Time) *Ownership {
 	o := s.engine.Ownership(nil)
 	l := o.lease
 	l.cfg, l.field, l.late = s.cfg, field{owner: r.Owner, countOf: o}, g.Late
-	l.asked(r.Lease, r.HoldKind, now)
+	lease := r.Lease
+	if g.Lease > 0 {
+		lease = g.Lease
+	}
+	l.asked(lease, r.HoldKind, now)
 	o.begin(r, now)
 	o.token = g.Token
 	s.owners = append(s.owners, o)
-	l.Watch.Start(o.schedule(watchdog.Validity(g.Sent, r.Lease)))
+	l.Watch.Start(o.schedule(watchdog.Validity(g.Sent, lease)))
 	return o
 }
 

@@ -111,7 +111,7 @@ func (p *script) doAnswer(verb, name string, o options) bool {
 		p.owned[name] = of
 		p.say("%s", refusals[refusal])
 	case "busy":
-		p.s.FoundBusy(o.has("registered"), 7)
+		p.s.FoundBusy(w, o.has("registered"), 7)
 		w.KnewBusy()
 	case "failed":
 		p.s.AttemptFailed(w, o.has("unknown"), o.has("registers"), p.now)

@@ -63,8 +63,13 @@ type State struct {
 	budget  budget
 	outage  outage
 	arrival int64 // in Redis' registry of waiters; 0: the Client is not in it
-	busy    bool  // the waiters' last attempt found another owner
-	closing bool  // nothing new is granted
+
+	// grantees are the owners to whom a release of any Client may have granted the lock: attempts have
+	// registered the Client for them, and no later command has settled what became of that.
+	grantees []string
+
+	busy    bool // the waiters' last attempt found another owner
+	closing bool // nothing new is granted
 }
 
 // Init makes an empty state. closing: the Client is closing already.
@@ -104,7 +109,18 @@ func (s *State) Arrival() int64 { return s.arrival }
 func (s *State) NeedsLeave() bool { return s.arrival != 0 && s.waiting.first == nil }
 
 // Left notes that the Client is out of the registry of waiters.
-func (s *State) Left() { s.arrival = 0 }
+func (s *State) Left() { s.arrival, s.grantees = 0, nil }
+
+// Grantees are the owners but that one to whom a release may have granted the lock. While the engine has
+// the turn and no owner of this Client has the lock, none of them has, or waits for that grant any more.
+func (s *State) Grantees(but string) (departed []string) {
+	for _, owner := range s.grantees {
+		if owner != but {
+			departed = append(departed, owner)
+		}
+	}
+	return departed
+}
 
 // leaveRegistry has the Client leave the registry of waiters once no call waits here.
 func (s *State) leaveRegistry() {

@@ -191,7 +191,7 @@ func (w *world) attempted(c *call, x *Waiter, f *flight) {
 		w.endTurn()
 		w.hear(c, x, Failure{Err: errModel})
 	case f.reply == busy:
-		w.s.FoundBusy(w.registers, 1)
+		w.s.FoundBusy(x, w.registers, 1)
 		w.endTurn()
 		if c.w == x {
 			c.asks = false
