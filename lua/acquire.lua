@@ -33,12 +33,15 @@ local lock, epoch, turn, waiters, grants, token = KEYS[1], KEYS[2], KEYS[3], KEY
 local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local client, since = ARGV[5], tonumber(ARGV[7])
 
-local ttl, count, marks = -2, false, {} -- -2: no key
+local ttl, fields, held, marks = -2, {}, false, {} -- -2: no key
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type
 -- fails here, before anything is written. (MGET takes any type for none.)
 if redis.call('EXISTS', lock, epoch, turn) > 0 then
   ttl = redis.call('PTTL', lock)
-  count = ttl ~= -2 and redis.call('HGET', lock, owner)
+  fields = ttl ~= -2 and redis.call('HKEYS', lock) or {} -- one, as a rule
+  for _, field in ipairs(fields) do
+    held = held or field == owner
+  end
   marks = {redis.call('GET', epoch), redis.call('GET', turn)}
 end
 if marks[1] and tonumber(marks[1]) > number then
@@ -48,17 +51,19 @@ if ARGV[4] ~= '0' then
   redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])
 end
 
-if not count and ttl ~= -2 and #ARGV > 10 then
+-- A release may have granted the lock to an owner of this client that has left since. Nobody else
+-- would free that field: the client has one command about the lock on its way at a time.
+if not held and ttl ~= -2 and #ARGV > 10 then
   for i = 11, #ARGV do
     redis.call('HDEL', lock, ARGV[i])
   end
-  ttl = redis.call('PTTL', lock)
+  ttl, fields = redis.call('PTTL', lock), redis.call('HKEYS', lock)
 end
 
-if not count then
+if not held then
   local holder = ''
   if ttl ~= -2 then
-    holder = redis.call('HKEYS', lock)[1]
+    holder = fields[1]
     if marks[2] == '*' then
       redis.pcall('DEL', turn) -- it was kept for Redisson, which has got it
     end
@@ -74,7 +79,7 @@ if not count then
       if since <= 0 then
         since = tonumber(now)
       end
-      redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
+      local added = redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
       local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
       if type(lives) == 'table' then
         -- Nothing of ours is without a TTL, whatever else the user may not do.
@@ -89,7 +94,9 @@ if not count then
       else
         redis.call('HDEL', grants, client) -- of an earlier attempt
       end
-      since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
+      if added == 0 then
+        since = tonumber(redis.call('ZSCORE', waiters, client)) -- it had a place
+      end
       rank = redis.call('ZRANK', waiters, client)
     end
     return {0, ttl, holder, since, rank}
@@ -108,7 +115,7 @@ if type(expiry) == 'table' then
   -- A lock without a TTL would be for ever, so it is taken back. A user without the
   -- right to do that can write over it. To check the right to PEXPIRE before the HSET would
   -- cost every grant a command.
-  if redis.pcall('HDEL', lock, owner) ~= 1 and not count and redis.pcall('DEL', lock) ~= 1 then
+  if redis.pcall('HDEL', lock, owner) ~= 1 and not held and redis.pcall('DEL', lock) ~= 1 then
     redis.call('SET', lock, '', 'PX', 1)
   end
   return expiry
