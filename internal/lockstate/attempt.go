@@ -47,10 +47,12 @@ func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal)
 
 // GrantedByRelease makes a waiter's owner an owner of the lock, after the message that a release has granted
 // it. The lease of g is the claim. It returns nil if the waiter is to make an attempt instead, which finds its
-// owner's field in Redis: too little of the claim is left to renew it twice, or the waiter does not lead any
-// more, or the Client closes.
+// owner's field in Redis: too little of the claim is left to renew it twice, or the attempt was for an owner that
+// has left, or the waiter does not lead any more, or the Client closes.
 func (s *State) GrantedByRelease(w *Waiter, g Grant, now time.Time) *Ownership {
-	if w.state != Leading || s.closing || watchdog.Left(watchdog.Validity(g.Sent, g.Lease), now) < g.Lease/2 {
+	switch {
+	case w.state != Leading, s.closing, !slices.Contains(s.grantees, w.Owner),
+		watchdog.Left(watchdog.Validity(g.Sent, g.Lease), now) < g.Lease/2:
 		return nil
 	}
 	o := s.granted(w, g, now)

@@ -40,6 +40,8 @@ const (
 	redisForgets
 	otherTakes
 	otherReleases
+	grantHeard
+	grantUnheard
 	closes
 	abandons
 	noMore // goes wrong from now on
@@ -48,7 +50,7 @@ const (
 var eventNames = [...]string{
 	"enter", "take", "leave", "leave at the limit", "unlock", "begin task", "run and answered", "run and answer lost", "run and answer lost, retried", "Redis runs the command", "answered", "answered, replicas missing",
 	"answer lost", "answer lost, retried", "not sent", "not sent, retried", "runs late", "renewed", "renewed, unanswered", "renewal runs later",
-	"loss reported", "time to the next end", "21s pass", "Redis forgets", "another client takes", "another client releases", "close", "abandon", "nothing more goes wrong",
+	"loss reported", "time to the next end", "21s pass", "Redis forgets", "another client takes", "another client releases", "grant heard", "grant lost", "close", "abandon", "nothing more goes wrong",
 }
 
 func (e event) String() string { return fmt.Sprintf("%s %d", eventNames[e.kind], e.i) }
@@ -155,7 +157,7 @@ func (w *world) eventsOfCommand(add func(eventKind)) {
 // calm reports whether only the turn changes Redis, and time stands still.
 func (w *world) calm() bool {
 	l := &w.left
-	return l.jumps+l.forces+l.others+l.renews+len(w.limbo)+w.cfg.Replicas == 0
+	return w.published == 0 && l.jumps+l.forces+l.others+l.renews+len(w.limbo)+w.cfg.Replicas == 0
 }
 
 func (w *world) eventsOfWatch(x *fakeWatch, add func(eventKind)) {
@@ -191,6 +193,12 @@ func (w *world) eventsAround(add func(eventKind)) {
 		add(otherReleases)
 	} else if w.left.others > 0 && len(w.redis.fields) == 0 {
 		add(otherTakes)
+	}
+	if w.published != 0 {
+		add(grantHeard)
+		if w.left.faults > 0 {
+			add(grantUnheard)
+		}
 	}
 	if w.left.closes > 0 {
 		add(closes)
@@ -327,12 +335,18 @@ func (w *world) happenAround(kind eventKind) {
 		w.goOn(21 * time.Second)
 	case redisForgets:
 		w.left.forces--
+		w.forgotten = true
 		w.forget()
 	case otherTakes:
 		w.left.others--
 		w.redis.fields = append(w.redis.fields, modelField{"other", Exclusive, 1, w.now.Add(time.Hour), false})
 	case otherReleases:
-		w.redis.drop("other")
+		w.published, w.forgotten = w.redis.releaseOther(w.now), false
+	case grantHeard:
+		w.grantHeard()
+	case grantUnheard:
+		w.left.faults--
+		w.published, w.forgotten = 0, false
 	case closes:
 		w.left.closes--
 		w.closing = true

@@ -41,6 +41,11 @@ type world struct {
 	unknown bool    // a command was not answered, and no epoch set since
 	limbo   []command
 
+	expected  int       // the nonce of the last command; 0: no grant is expected
+	askedAt   time.Time // when that was sent
+	published int       // a grant's nonce on its way; 0: none
+	forgotten bool      // Redis has forgotten the lock since
+
 	left      budgets
 	late      time.Time // until when a renewal of an earlier lease may run
 	closing   bool

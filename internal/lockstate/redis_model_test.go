@@ -11,6 +11,11 @@ type modelRedis struct {
 	fields     []modelField
 	epoch      int // commands numbered below it are stale
 	registered bool
+
+	// For whom a release may grant the lock to the Client, and the attempt's number as the nonce.
+	grantee string
+	wants   Mode
+	nonce   int
 }
 
 type modelField struct {
@@ -44,7 +49,8 @@ type command struct {
 	number    int
 	epoch     bool // it sets the epoch
 	registers bool
-	late      bool // it runs after it was settled as unknown
+	departed  []string // whose field, if a release has written it, is taken back
+	late      bool     // it runs after it was settled as unknown
 }
 
 // reply is what a script answers.
@@ -92,7 +98,10 @@ func (r *modelRedis) run(c *command, now time.Time) reply {
 	case transfer:
 		return r.transfer(c, now)
 	case leaveRegistry:
-		r.registered = false
+		for _, owner := range c.departed {
+			r.drop(owner)
+		}
+		r.registered, r.grantee = false, ""
 		return done
 	}
 	f := r.field(c.to)
@@ -119,15 +128,35 @@ func (r *modelRedis) run(c *command, now time.Time) reply {
 }
 
 func (r *modelRedis) acquire(c *command, now time.Time) reply {
+	for _, owner := range c.departed {
+		r.drop(owner)
+	}
 	conflicts := func(f modelField) bool { return f.owner != c.to && Conflicts(f.mode, c.mode) }
 	if slices.ContainsFunc(r.fields, conflicts) {
-		r.registered = r.registered || c.registers
+		if c.registers {
+			r.registered, r.grantee, r.wants, r.nonce = true, c.to, c.mode, c.number
+		}
 		return busy
 	}
 	r.drop(c.to)
 	r.fields = append(r.fields, modelField{c.to, c.mode, 1, now.Add(c.lease), c.late})
-	r.registered = false
+	r.registered, r.grantee = false, ""
 	return done
+}
+
+// claim is the lease of a field that a release has written for a waiter.
+const claim = testLease / 3
+
+// releaseOther frees the lock for another client, and grants it to this one if it is registered. It returns the
+// nonce that it publishes; 0: none.
+func (r *modelRedis) releaseOther(now time.Time) (published int) {
+	r.drop("other")
+	if r.grantee == "" {
+		return 0
+	}
+	r.fields = append(r.fields, modelField{r.grantee, r.wants, 1, now.Add(claim), false})
+	r.registered, r.grantee = false, ""
+	return r.nonce
 }
 
 func (r *modelRedis) transfer(c *command, now time.Time) reply {

@@ -20,6 +20,10 @@ func (w *world) snapshot(room []byte) []byte {
 	s := &snapshot{b: room[:0], w: w}
 	s.state()
 	s.flags(w.closing, w.abandoned, w.dropped, w.unknown, w.wrong != "", w.redis.registered)
+	s.text(w.redis.grantee)
+	s.num(int(w.redis.wants))
+	s.flags(w.expected != 0, w.expected == w.redis.nonce, w.published != 0, w.published == w.expected, w.forgotten)
+	s.time(w.askedAt)
 	s.time(w.late)
 	s.num(w.left.faults, w.left.retries, w.left.jumps, w.left.renews, w.left.forces, w.left.others, w.left.closes)
 	for _, c := range w.calls {
@@ -79,6 +83,10 @@ func (s *snapshot) state() {
 	s.time(st.budget.aloneUntil)
 	s.time(st.outage.sent)
 	s.time(st.outage.since)
+	for _, owner := range st.grantees {
+		s.text(owner)
+	}
+	s.b = append(s.b, '|')
 	for _, o := range st.owners {
 		s.ownership(o)
 	}
@@ -195,7 +203,10 @@ func (s *snapshot) command(c *command) {
 	s.num(int(c.verb), int(c.mode), c.count, int(c.lease))
 	s.text(c.from)
 	s.text(c.to)
-	s.flags(c.epoch, c.registers)
+	s.flags(c.epoch, c.registers, c.registers && c.number == s.w.expected)
+	for _, owner := range c.departed {
+		s.text(owner)
+	}
 }
 
 func (s *snapshot) flight(f *flight) {

@@ -110,6 +110,10 @@ func (w *world) try(f *flight) {
 	}
 	w.number++
 	f.cmd.number, f.cmd.epoch = w.number, w.unknown
+	w.expected = 0
+	if f.cmd.registers {
+		w.expected, w.askedAt = w.number, w.now
+	}
 	if f.sent.IsZero() {
 		f.sent = w.now
 	}
@@ -180,7 +184,7 @@ func (w *world) attempt(c *call, x *Waiter) {
 		w.endTurn()
 		return
 	}
-	cmd := command{verb: acquire, to: x.Owner, mode: x.Mode, lease: x.Lease, registers: w.registers}
+	cmd := command{verb: acquire, to: x.Owner, mode: x.Mode, lease: x.Lease, registers: w.registers, departed: w.s.Grantees(x.Owner)}
 	w.send(&flight{cmd: cmd, step: "attempt", then: func(f *flight) { w.attempted(c, x, f) }})
 }
 
@@ -216,6 +220,24 @@ func (w *world) attempted(c *call, x *Waiter, f *flight) {
 				c.asks = false
 			}
 		})
+	}
+}
+
+// grantHeard is reentrant's takeGrant: the message of a release arrives.
+func (w *world) grantHeard() {
+	nonce, forgotten := w.published, w.forgotten
+	w.published, w.forgotten = 0, false
+	x := w.s.Waiting()
+	if w.turn != nil || x == nil || w.expected == 0 || nonce != w.expected {
+		return // a hint
+	}
+	w.expected = 0
+	g := Grant{Sent: w.askedAt, Lease: claim}
+	if w.now.Before(w.late) {
+		g.Late = w.late
+	}
+	if o := w.s.GrantedByRelease(x, g, w.now); o != nil && forgotten {
+		w.forced(o.lease)
 	}
 }
 
@@ -482,7 +504,7 @@ func (w *world) leaveRegistry(t *task) {
 		w.endTurn()
 		return
 	}
-	w.send(&flight{cmd: command{verb: leaveRegistry}, step: "leave", then: func(f *flight) {
+	w.send(&flight{cmd: command{verb: leaveRegistry, departed: w.s.Grantees("")}, step: "leave", then: func(f *flight) {
 		if f.failed {
 			w.again(t)
 		} else {
