@@ -2,7 +2,7 @@
 // Redis Cluster, one for each node that serves a lock.
 //
 // A waiter calls [Hub.Listen] with a channel and a function. The hub calls the function when
-// something is published there. Messages are hints and no more: Redis forgets a message when nobody
+// something is published there. A waiter must not depend on messages: Redis forgets one when nobody
 // is subscribed. So a waiter must also look for itself after each [Subscribed] and each
 // [Resubscribed], and now and then without being called at all.
 //

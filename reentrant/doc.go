@@ -83,7 +83,8 @@
 //
 // A waiter that leads tries again (wait.go) at the first of: a wake-up, the end of the holder's lease, a
 // bounded poll, a subscription that was confirmed or replaced. Its wait ends with a hand-off inside the
-// Client, the end of ctx, the limit, or Close. Wake-ups are hints; only a script's answer grants a lock.
+// Client, a grant by the release of another Client (grant.go), the end of ctx, the limit, or Close. All other
+// messages are hints.
 //
 // All commands go through the program's go-redis client and its hooks. If its pool does not answer,
 // renewals go past it (lanes.go, redisio.Detours). Commands that change a lock never do; before such a

@@ -135,7 +135,7 @@ func (s *lockState) transferUnanswered(o *ownership, w *waiter, err error) error
 	return s.settleRelease(o, true, lua.Done, err)
 }
 
-// free frees the lock in Redis. The script wakes the next client.
+// free frees the lock in Redis. The script grants it to the next client, or wakes that one.
 func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 	s.afterRedisson.Store(false)
 	returned := false

@@ -60,7 +60,7 @@ func (a *replicaAcks) missing(name string) error {
 	return &ReplicasError{Name: name, Want: a.c.cfg.replicas, Got: a.acks}
 }
 
-// wakeUp says how a release wakes the next waiter. In a cluster PUBLISH counts the subscribers of one
+// wakeUp says how a release passes the lock on to the next waiter. In a cluster PUBLISH counts the subscribers of one
 // node only, so its 0 says nothing. SPUBLISH counts all subscribers: they are at the node that has the
 // lock.
 func (c *Client) wakeUp() lua.Wake {
