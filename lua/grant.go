@@ -114,7 +114,7 @@ func (t *Transfer) line(k *Keys) []any {
 		keys = append(keys, k.Token())
 	}
 	return append(transferScript.line(9, keys...),
-		t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch), n[2], n[3], t.Wake.Publish, flag(t.Wake.Counted))
+		t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch), n[2], n[3], t.Wake.publish(), flag(t.Wake.Counted))
 }
 
 // Run sends the command.

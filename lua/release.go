@@ -17,7 +17,18 @@ type Wake struct {
 // add appends the last arguments of every script that wakes: the lock's common channel, the
 // listeners' channel, and how these are used.
 func (w Wake) add(args []any, channel, listeners string) []any {
-	return append(args, channel, listeners, w.Publish, ms(w.Pause), ms(w.Yield), flag(w.Counted))
+	return append(args, channel, listeners, w.publish(), ms(w.Pause), ms(w.Yield), flag(w.Counted))
+}
+
+// publish is the command as an argument. A constant is one without an allocation.
+func (w Wake) publish() any {
+	switch w.Publish {
+	case "PUBLISH":
+		return "PUBLISH"
+	case "SPUBLISH":
+		return "SPUBLISH"
+	}
+	return w.Publish
 }
 
 func flag(set bool) int {

@@ -61,7 +61,8 @@ type Processor interface {
 }
 
 type script struct {
-	source, sha string
+	source string
+	sha    any // the SHA1 as an argument: each command would allocate it anew
 }
 
 func newScript(parts ...string) *script {

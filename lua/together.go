@@ -39,7 +39,7 @@ func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
 }
 
 // sendAll sends the script once for each invocation, in one pipeline if p can send one.
-func (s *script) sendAll(ctx context.Context, p Processor, name, body string, all []*invocation) {
+func (s *script) sendAll(ctx context.Context, p Processor, name string, body any, all []*invocation) {
 	cmds := make([]redis.Cmder, len(all))
 	for i, v := range all {
 		line := append(s.line(len(v.args), v.keys...), v.args...)
