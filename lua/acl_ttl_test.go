@@ -42,7 +42,7 @@ func (r *rig) wantTTLs(t *testing.T, without string, a *client) {
 		for _, order := range []lua.Order{a.next(), a.marked()} {
 			for what, command := range map[string]func() error{
 				"acquire": func() error {
-					_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Order: order}).Run(ctx, a.p, &a.keys)
+					_, err := a.fill(lua.Acquire{Owner: "1", Register: lease, Nonce: "n", Claim: lease, Order: order}).Run(ctx, a.p, &a.keys)
 					return err
 				},
 				"count": func() error {

@@ -54,7 +54,7 @@ func TestForeignLock(t *testing.T) {
 func TestForeignBeside(t *testing.T) {
 	k := lua.KeysOf(name, "a")
 	for what, key := range map[string]string{
-		"epoch": k.Epoch(), "turn": k.Turn(), "waiters": k.Waiters(), "token": k.Token(),
+		"epoch": k.Epoch(), "turn": k.Turn(), "waiters": k.Waiters(), "token": k.Token(), "grants": k.Grants(),
 	} {
 		t.Run(what, func(t *testing.T) {
 			onBoth(t, func(t *testing.T, r *rig) {

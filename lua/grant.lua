@@ -26,6 +26,9 @@ local function grant(lock, grants, token, client, channel, publish)
     return false
   end
   local now = redis.pcall('TIME')
+  if now.err then
+    return false
+  end
   local age = now[1] * 1000000 + now[2] - tonumber(since)
   if age < 0 or age >= claim * 1000 then
     return false

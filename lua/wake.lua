@@ -42,6 +42,7 @@ local function wake(lock, turn, waiters, grants, token, channel, listeners, publ
       break
     end
     if counted and not yields and grant(lock, grants, token, first[1], channel, publish) then
+      redis.pcall('DEL', turn) -- of a client that was overtaken: it would keep the lock from newcomers after the grant
       return
     end
     if not (yields or keep(turn, first[1], pause)) then

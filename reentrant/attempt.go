@@ -112,6 +112,9 @@ func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, hear
 		s.state.AttemptFailed(&w.Waiter, lua.Unknown(err), heard, time.Now())
 		return attempt{err: err}, nil
 	case answer.Verdict == lua.Busy:
+		if heard {
+			s.sequencer.registrations++
+		}
 		s.state.FoundBusy(&w.Waiter, heard, answer.Since)
 		return attempt{answer: answer, heard: heard}, nil
 	}

@@ -60,8 +60,7 @@ type expectedGrant struct {
 //   - A write-behind hand-off needs a lease that lasts.
 func (t turn) expectGrant(w *waiter, sent time.Time) (nonce string, claim time.Duration) {
 	q := &t.s.sequencer
-	q.registrations++
-	if w.Fixed || w.member || t.s.c.cfg.replicas > 0 || t.s.c.cfg.handoff == WriteBehind || q.registrations%ungranted == 0 {
+	if w.Fixed || w.member || t.s.c.cfg.replicas > 0 || t.s.c.cfg.handoff == WriteBehind || q.registrations%ungranted == ungranted-1 {
 		return "", 0
 	}
 	e := &expectedGrant{nonce: rand.Text(), sent: sent, claim: min(claimTime, w.Lease)}

@@ -40,7 +40,7 @@ type sequencer struct {
 	unknown   bool // a command was sent and not answered, and no epoch set since
 	inherited bool // unknown is from an earlier state of the same lock (Client.dropState)
 
-	registrations uint8 // attempts that were to register the Client (grant.go)
+	registrations uint8 // attempts that have registered the Client (grant.go)
 
 	// expected is the grant that the last command has asked for; nil: none. It is set with the turn only.
 	expected atomic.Pointer[expectedGrant]

@@ -19,7 +19,7 @@ func TestTimeForceDuringAHandoff(t *testing.T) {
 		var hold *reentrant.Hold
 		waiter := begin(func() (err error) { hold, err = l.Acquire(b); return err })
 		v.pass(time.Millisecond)
-		v.onScript("3", "turn", func() string { time.Sleep(100 * time.Millisecond); return "" })
+		v.onScript("4", "turn", func() string { time.Sleep(100 * time.Millisecond); return "" })
 		force := begin(func() error { _, err := l.ForceUnlock(v.ctx); return err })
 		v.pass(10 * time.Millisecond)
 		_ = l.Unlock(a) // perhaps it has been robbed

@@ -38,12 +38,12 @@ func ScriptOf(args []string) string {
 		return "linger"
 	case second == "redlatch_epoch" && third == "redlatch_waiters":
 		return "transfer"
+	case second == "redlatch_epoch" && wakes && !strings.Contains(argv[0], ":"): // a Client's ID, and no owner's field
+		return "leave"
 	case second == "redlatch_epoch" && wakes:
 		return "release"
 	case second == "redlatch_epoch":
 		return "acquire"
-	case second == "redlatch_turn" && len(argv) == 7:
-		return "leave"
 	case second == "redlatch_turn":
 		return "force"
 	case len(argv) == 2*n+1:
