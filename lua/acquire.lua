@@ -4,13 +4,15 @@
 -- KEYS[1] lock     hash: owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
 -- KEYS[3] turn     string: the client that was woken and may take the free lock
+-- The rest only if the client registers, was registered, or has more to say than the owner:
 -- KEYS[4] waiters  sorted set: client -> arrival in microseconds of Redis' clock
 -- KEYS[5] grants   hash: client -> what a release needs to grant it the lock
 -- KEYS[6] token    string: fencing counter; only when the lock has fencing
--- ARGV[1] owner    hash field
+-- ARGV[1] owner    hash field: the client's id, ':', and what the client calls the owner
 -- ARGV[2] lease    ms
 -- ARGV[3] number   of this command; rises with every command of the client
 -- ARGV[4] epoch    ms to remember `number` as the epoch; 0: do not
+-- and with KEYS[4]:
 -- ARGV[5] client   id of the client
 -- ARGV[6] register ms the registry is to live; 0: do not register
 -- ARGV[7] since    arrival to register with; 0: now; -1: now, if it is not registered
@@ -30,22 +32,22 @@
 -- token. Late: stale, once a later command has set the epoch.
 
 local lock, epoch, turn, waiters, grants, token = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, lease, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local client, since = ARGV[5], tonumber(ARGV[7])
+local owner = ARGV[1]
 
-local ttl, fields, held, marks = -2, {}, false, {} -- -2: no key
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type
 -- fails here, before anything is written. (MGET takes any type for none.)
+local ttl, held, fields, woken = -2, false, nil, nil -- -2: no key
 if redis.call('EXISTS', lock, epoch, turn) > 0 then
   ttl = redis.call('PTTL', lock)
   fields = ttl ~= -2 and redis.call('HKEYS', lock) or {} -- one, as a rule
   for _, field in ipairs(fields) do
     held = held or field == owner
   end
-  marks = {redis.call('GET', epoch), redis.call('GET', turn)}
-end
-if marks[1] and tonumber(marks[1]) > number then
-  return {-1}
+  local mark = redis.call('GET', epoch)
+  woken = redis.call('GET', turn)
+  if mark and tonumber(mark) > tonumber(ARGV[3]) then
+    return {-1}
+  end
 end
 if ARGV[4] ~= '0' then
   redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])
@@ -60,20 +62,22 @@ if not held and ttl ~= -2 and #ARGV > 10 then
   ttl, fields = redis.call('PTTL', lock), redis.call('HKEYS', lock)
 end
 
-if not held then
+local client = ARGV[5]
+local ours = woken and woken == (client or string.match(owner, '^[^:]*'))
+if not held and (woken or ttl ~= -2) then
   local holder = ''
   if ttl ~= -2 then
     holder = fields[1]
-    if marks[2] == '*' then
+    if woken == '*' then
       redis.pcall('DEL', turn) -- it was kept for Redisson, which has got it
     end
-  elseif marks[2] and marks[2] ~= client and not (marks[2] == '*' and ARGV[8] == '1') then
+  elseif not ours and not (woken == '*' and ARGV[8] == '1') then
     ttl = redis.call('PTTL', turn)
-    holder = marks[2] == '*' and '*' or ''
+    holder = woken == '*' and '*' or ''
   end
   if ttl ~= -2 then
-    local rank = 0
-    if ARGV[6] ~= '0' then
+    local since, rank = tonumber(ARGV[7] or '0'), 0
+    if client and ARGV[6] ~= '0' then
       local now = redis.call('TIME')
       now = string.format('%.0f', now[1] * 1000000 + now[2])
       if since <= 0 then
@@ -107,8 +111,8 @@ if token then
   -- Also if the owner's field is there: it may be from a hold that was lost.
   issued = raise(token, tonumber(redis.call('GET', token) or '0'))
 end
-redis.call('HSET', lock, owner, 1)
-local expiry = redis.pcall('PEXPIRE', lock, lease)
+redis.call('HSET', lock, owner, '1') -- to convert a number takes half a microsecond
+local expiry = redis.pcall('PEXPIRE', lock, ARGV[2])
 if type(expiry) == 'table' then
   -- A lock without a TTL would be for ever, so it is taken back. A user without the
   -- right to do that can write over it. To check the right to PEXPIRE before the HSET would
@@ -118,10 +122,10 @@ if type(expiry) == 'table' then
   end
   return expiry
 end
-if marks[2] == client or marks[2] == '*' then
+if ours or woken == '*' then
   redis.pcall('DEL', turn)
 end
-if since ~= 0 then
+if client and ARGV[7] ~= '0' then
   redis.pcall('ZREM', waiters, client)
   redis.pcall('HDEL', grants, client)
 end

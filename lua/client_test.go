@@ -8,6 +8,18 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
+// For how long a free lock is kept in these tests.
+const (
+	pauses = 20 * time.Second
+	yields = 5 * time.Second
+)
+
+var (
+	wakeCounted   = lua.NewWake("PUBLISH", pauses, yields, true)
+	wakeUncounted = lua.NewWake("PUBLISH", pauses, yields, false)
+	wakeSharded   = lua.NewWake("SPUBLISH", pauses, yields, true)
+)
+
 // client sends commands as one Redlatch client would: it numbers them, and its
 // owners carry its id. What a test leaves out of a command gets a usual value.
 type client struct {
@@ -23,7 +35,7 @@ func (r *rig) client(id string) *client {
 		p:    r.rdb,
 		id:   id,
 		keys: lua.KeysOf(name, id),
-		wake: lua.Wake{Publish: "PUBLISH", Pause: 20 * time.Second, Yield: 5 * time.Second, Counted: true},
+		wake: wakeCounted,
 	}
 }
 

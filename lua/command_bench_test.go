@@ -36,7 +36,7 @@ func BenchmarkAcquire(b *testing.B) {
 
 func BenchmarkTransfer(b *testing.B) {
 	keys := lua.KeysOf(name, "client")
-	t := lua.Transfer{From: benchOwner, To: benchOwner + "0", Lease: lease, Order: lua.Order{Number: 1 << 40}, Wake: lua.Wake{Publish: "PUBLISH", Counted: true}}
+	t := lua.Transfer{From: benchOwner, To: benchOwner + "0", Lease: lease, Order: lua.Order{Number: 1 << 40}, Wake: lua.NewWake("PUBLISH", 0, 0, true)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if g, err := t.Run(b.Context(), yes, &keys); err != nil || g.Verdict != lua.Done {
@@ -47,7 +47,7 @@ func BenchmarkTransfer(b *testing.B) {
 
 func BenchmarkRelease(b *testing.B) {
 	keys := lua.KeysOf(name, "client")
-	r := lua.Release{Owner: benchOwner, Order: lua.Order{Number: 1 << 40}, Wake: lua.Wake{Publish: "PUBLISH", Counted: true}}
+	r := lua.Release{Owner: benchOwner, Order: lua.Order{Number: 1 << 40}, Wake: lua.NewWake("PUBLISH", 0, 0, true)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if v, _, err := r.Run(b.Context(), yes, &keys); err != nil || v != lua.Done {

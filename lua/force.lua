@@ -6,11 +6,7 @@
 -- KEYS[3] waiters  sorted set: client -> arrival in microseconds of Redis' clock
 -- KEYS[4] grants   hash: client -> what a release needs to grant it the lock
 -- ARGV[1] channel  of the lock
--- ARGV[2] listeners  channel of the Go clients that wait
--- ARGV[3] publish  PUBLISH; or SPUBLISH, if the node has it
--- ARGV[4] pause    ms that the free lock is kept for the woken client
--- ARGV[5] yield    ms that it is kept for waiters of Redisson instead
--- ARGV[6] counted  1: PUBLISH and PUBSUB count all subscribers
+-- ARGV[2] how      to pass the lock on (redisson)
 --
 -- Replies {1} freed, {0} it was free.
 --
@@ -21,5 +17,5 @@ if redis.call('HLEN', KEYS[1]) == 0 then
   return {0}
 end
 redis.call('DEL', KEYS[1])
-wake(KEYS[1], KEYS[2], KEYS[3], KEYS[4], nil, ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == '1')
+wake(KEYS[1], KEYS[2], KEYS[3], KEYS[4], nil, ARGV[1], ARGV[2])
 return {1}

@@ -84,7 +84,7 @@ func (s *state) step(t *testing.T, c command) error {
 	last := s.model.token
 	want := s.model.apply(c)
 	k := lua.KeysOf(name, fmt.Sprint(c.client))
-	g, err := c.send(t.Context(), s.rdb, &k, lua.Wake{Publish: "PUBLISH", Counted: true})
+	g, err := c.send(t.Context(), s.rdb, &k, lua.NewWake("PUBLISH", 0, 0, true))
 	if err != nil || g.Verdict != want {
 		return fmt.Errorf("verdict %d, want %d, %v", g.Verdict, want, err)
 	}

@@ -13,7 +13,7 @@ type Order struct {
 
 // Acquire asks for a free lock.
 type Acquire struct {
-	Owner  string
+	Owner  string // begins with the client's id and a colon
 	Lease  time.Duration
 	Order  Order
 	Client string
@@ -63,7 +63,12 @@ const (
 // NoTTL stands for the TTL of a key that never expires.
 const NoTTL = time.Duration(-1)
 
+// line is short if there is nothing but the owner to tell, as in most attempts.
 func (a *Acquire) line(k *Keys) []any {
+	if a.Register == 0 && a.Since == 0 && !a.AfterRedisson && !a.Fencing && len(a.Departed) == 0 {
+		n := k.several(epochs, turns)
+		return append(acquireScript.line(4, k.Lock, n[0], n[1]), a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch))
+	}
 	n := k.several(epochs, turns, waiters, grants)
 	keys := append(make([]string, 0, 6), k.Lock, n[0], n[1], n[2], n[3])
 	if a.Fencing {
@@ -80,7 +85,15 @@ func (a *Acquire) line(k *Keys) []any {
 
 // Run sends the command.
 func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error) {
-	r, err := acquireScript.runLine(ctx, p, a.line(k))
+	return acquired(acquireScript.runLine(ctx, p, a.line(k)))
+}
+
+// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Acquired].
+func (a Acquire) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
+	return launch(ctx, by, a.line(k))
+}
+
+func acquired(r []any, err error) (Granted, error) {
 	if err != nil {
 		return Granted{}, err
 	}
@@ -108,13 +121,13 @@ type Transfer struct {
 }
 
 func (t *Transfer) line(k *Keys) []any {
-	n := k.several(epochs, waiters, channels, listeners)
+	n := k.several(epochs, waiters, channels)
 	keys := append(make([]string, 0, 4), k.Lock, n[0], n[1])
 	if t.Fencing {
 		keys = append(keys, k.Token())
 	}
-	return append(transferScript.line(9, keys...),
-		t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch), n[2], n[3], t.Wake.publish(), flag(t.Wake.Counted))
+	return append(transferScript.line(7, keys...),
+		t.From, t.To, ms(t.Lease), t.Order.Number, ms(t.Order.Epoch), n[2], t.Wake.how)
 }
 
 // Run sends the command.

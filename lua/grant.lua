@@ -41,7 +41,7 @@ local function grant(lock, grants, token, client, channel, publish)
     end
     message = nonce .. ' ' .. string.format('%.0f', issued)
   end
-  if type(redis.pcall('HSET', lock, owner, 1)) == 'table' then
+  if type(redis.pcall('HSET', lock, owner, '1')) == 'table' then
     return false
   end
   if redis.pcall('PEXPIRE', lock, claim) == 1 then

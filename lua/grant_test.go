@@ -146,7 +146,7 @@ func TestGrantShardedPublish(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		b.expect(t, "n-b")
 		ps := r.rdb.SSubscribe(t.Context(), b.keys.Own())
@@ -196,7 +196,7 @@ func TestReleaseWakesInsteadOfGranting(t *testing.T) {
 		"without a nonce": func(t *testing.T, _, b *client) { b.wait(t, 0) },
 		"uncounted": func(t *testing.T, a, b *client) {
 			b.expect(t, "n-b")
-			a.wake.Counted = false
+			a.wake = wakeUncounted
 		},
 		"a later attempt without a nonce": func(t *testing.T, _, b *client) { b.wait(t, b.expect(t, "n-b")) },
 	} {
@@ -255,7 +255,7 @@ func TestNoGrantWhileRedissonWaits(t *testing.T) {
 		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "*" {
 			t.Fatalf("the turn is %q's", turn)
 		}
-		r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
+		r.wantTTL(t, a.keys.Turn(), yields)
 	})
 }
 

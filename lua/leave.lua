@@ -10,12 +10,8 @@
 -- ARGV[2] number   of this command; rises with every command of the client
 -- ARGV[3] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[4] channel  of the lock
--- ARGV[5] listeners  channel of the Go clients that wait
--- ARGV[6] publish  PUBLISH; or SPUBLISH, if the node has it
--- ARGV[7] pause    ms that the free lock is kept for the woken client
--- ARGV[8] yield    ms that it is kept for waiters of Redisson instead
--- ARGV[9] counted  1: PUBLISH and PUBSUB count all subscribers
--- ARGV[i] from 10: owners of the client to whom a release may have granted the lock
+-- ARGV[5] how      to pass the lock on (redisson)
+-- ARGV[i] from 6: owners of the client to whom a release may have granted the lock
 --
 -- Replies {1} if the next waiter, should there be one, was granted the lock or woken; otherwise
 -- {0}; {-1} stale.
@@ -30,7 +26,7 @@ if mark and tonumber(mark) > tonumber(ARGV[2]) then
   return {-1}
 end
 local held = redis.call('EXISTS', lock) == 1
-for i = 10, held and #ARGV or 0 do
+for i = 6, held and #ARGV or 0 do
   redis.call('HDEL', lock, ARGV[i]) -- a key of another type fails before anything is written
 end
 if ARGV[3] ~= '0' then
@@ -45,6 +41,5 @@ end
 if woken then
   redis.call('DEL', turn)
 end
-wake(lock, turn, waiters, grants, nil, ARGV[4],
-  ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9] == '1')
+wake(lock, turn, waiters, grants, nil, ARGV[4], ARGV[5])
 return {1}

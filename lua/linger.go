@@ -17,7 +17,7 @@ type Linger struct {
 // Run sends the command. epochSet is as in [Release.Run].
 func (l Linger) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
 	code, err := lingerScript.runNumber(ctx, p, []string{k.Lock, k.Epoch(), k.Waiters()},
-		l.Owner, l.Nobody, ms(l.While), l.Order.Number, ms(l.Order.Epoch), k.Channel(), k.Listeners(), l.Wake.Publish)
+		l.Owner, l.Nobody, ms(l.While), l.Order.Number, ms(l.Order.Epoch), k.Channel(), l.Wake.how)
 	if err != nil {
 		return 0, false, err
 	}

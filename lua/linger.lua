@@ -10,8 +10,7 @@
 -- ARGV[4] number   of this command; rises with every command of the client
 -- ARGV[5] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[6] channel  of the lock
--- ARGV[7] listeners  channel of the Go clients that wait
--- ARGV[8] publish  as in release
+-- ARGV[7] how      to pass the lock on (redisson)
 --
 -- Replies {1} nobody has it; {0} the owner did not hold the lock; {-1} stale.
 --
@@ -33,7 +32,7 @@ if held == 0 then
   return {redis.call('HEXISTS', lock, ARGV[2])}
 end
 
-redis.call('HSET', lock, ARGV[2], 1)
+redis.call('HSET', lock, ARGV[2], '1')
 local expiry = redis.pcall('PEXPIRE', lock, ARGV[3])
 if type(expiry) == 'table' then
   redis.call('HDEL', lock, ARGV[2])
@@ -43,7 +42,7 @@ redis.call('HDEL', lock, ARGV[1])
 
 -- All waiters, and not only the first: when Redis frees the lock, no script wakes the next
 -- one. pcall: the lock has been let go of, and nothing may fail any more.
-local _, publish = redisson_waiters(channel, ARGV[7], ARGV[8])
+local _, publish = redisson_waiters(channel, (passing(ARGV[7])))
 local waiting = redis.pcall('ZRANGE', waiters, 0, 127) -- bounds one script; the rest polls
 if not waiting.err then
   for _, client in ipairs(waiting) do

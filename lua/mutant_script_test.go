@@ -44,7 +44,7 @@ func TestMutantYieldBesideTheDead(t *testing.T) {
 				listen(t, r, b.keys.Own())
 				redissonWaiter(t, r)
 				a.release(t, "1", lua.Order{})
-				r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
+				r.wantTTL(t, a.keys.Turn(), yields)
 				if g := b.acquire(t, lua.Acquire{Owner: "1"}); g.Verdict != lua.Busy || !g.Yielded {
 					t.Errorf("b: %+v", g)
 				}
@@ -79,7 +79,7 @@ func TestMutantRedissonWaitersAreCountedOrUnknown(t *testing.T) {
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.RedissonWaiters != 0 {
 			t.Errorf("counted: %+v", g)
 		}
-		a.wake.Counted = false
+		a.wake = wakeUncounted
 		if g := a.transfer(t, lua.Transfer{From: "2", To: "1"}); g.RedissonWaiters != -1 {
 			t.Errorf("uncounted: %+v", g)
 		}

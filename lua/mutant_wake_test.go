@@ -48,7 +48,7 @@ func TestMutantShardedRefusedToRedisson(t *testing.T) {
 		if r.real != nil && redistest.AtLeast(t, "7.0") {
 			a = r.as(t, "a", "~*", "&*", "+@all", "-pubsub|shardnumsub")
 		}
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		a.acquire(t, lua.Acquire{Owner: "1"})
 		sub := listen(t, r, a.keys.Channel())
 		wantVerdict(t, "release", first(a.release(t, "1", lua.Order{})), lua.Done)
@@ -57,5 +57,18 @@ func TestMutantShardedRefusedToRedisson(t *testing.T) {
 		}
 		sub.want(t, a.keys.Channel(), "-0")
 		sub.want(t, a.keys.Channel(), "end")
+	})
+}
+
+// Nobody is registered, and a client of Redisson waits with a sharded subscription, which PUBLISH does not reach.
+func TestMutantShardedToRedisson(t *testing.T) {
+	redistest.Needs(t, "7.0", "sharded pub/sub")
+	onReal(t, func(t *testing.T, r *rig) {
+		a := r.client("a")
+		a.wake = wakeSharded
+		a.acquire(t, lua.Acquire{Owner: "1"})
+		sub := listenSharded(t, r, a.keys.Channel())
+		wantVerdict(t, "release", first(a.release(t, "1", lua.Order{})), lua.Done)
+		sub.want(t, a.keys.Channel(), "-0")
 	})
 }

@@ -27,9 +27,9 @@ func TestReleaseYieldsToRedisson(t *testing.T) {
 		a.release(t, "1", lua.Order{})
 		sub.want(t, b.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "-0")
-		r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
+		r.wantTTL(t, a.keys.Turn(), yields)
 		for _, own := range []*client{a, b, r.client("d")} {
-			if g := own.acquire(t, lua.Acquire{Owner: "1"}); g.Verdict != lua.Busy || g.Holder != "" || g.TTL > a.wake.Yield {
+			if g := own.acquire(t, lua.Acquire{Owner: "1"}); g.Verdict != lua.Busy || g.Holder != "" || g.TTL > yields {
 				t.Fatalf("%s: %+v", own.id, g)
 			}
 		}

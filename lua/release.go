@@ -2,33 +2,24 @@ package lua
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
 // Wake sets how a script that frees a lock passes it on: it grants it to the client that has waited longest,
-// or wakes that client.
+// or wakes that client. It is made once for many commands.
 type Wake struct {
-	Publish string        // PUBLISH; or SPUBLISH, which becomes PUBLISH at a node without sharded pub/sub
-	Pause   time.Duration // for how long the free lock is kept for the woken client
-	Yield   time.Duration // or for clients of Redisson, if any wait
-	Counted bool          // the command and PUBSUB count all subscribers; PUBLISH in a cluster does not
+	how any // the argument of the scripts (redisson.lua), a string
 }
 
-// add appends the last arguments of every script that wakes: the lock's common channel, the
-// listeners' channel, and how these are used.
-func (w Wake) add(args []any, channel, listeners string) []any {
-	return append(args, channel, listeners, w.publish(), ms(w.Pause), ms(w.Yield), flag(w.Counted))
-}
-
-// publish is the command as an argument. A constant is one without an allocation.
-func (w Wake) publish() any {
-	switch w.Publish {
-	case "PUBLISH":
-		return "PUBLISH"
-	case "SPUBLISH":
-		return "SPUBLISH"
-	}
-	return w.Publish
+// NewWake makes a Wake:
+//
+//   - publish is PUBLISH; or SPUBLISH, which becomes PUBLISH at a node without sharded pub/sub.
+//   - pause is for how long the free lock is kept for a woken client, and yield is that for clients of Redisson, if
+//     any wait.
+//   - counted says that the command and PUBSUB count all subscribers. PUBLISH in a cluster does not.
+func NewWake(publish string, pause, yield time.Duration, counted bool) Wake {
+	return Wake{how: fmt.Sprintf("%s %d %d %d", publish, ms(pause), ms(yield), flag(counted))}
 }
 
 func flag(set bool) int {
@@ -47,19 +38,27 @@ type Release struct {
 }
 
 func (r *Release) line(k *Keys) []any {
-	n := k.several(epochs, turns, waiters, grants, channels, listeners)
+	n := k.several(epochs, turns, waiters, grants, channels)
 	keys := append(make([]string, 0, 6), k.Lock, n[0], n[1], n[2], n[3])
 	if r.Fencing {
 		keys = append(keys, k.Token())
 	}
-	line := append(releaseScript.line(9, keys...), r.Owner, r.Order.Number, ms(r.Order.Epoch))
-	return r.Wake.add(line, n[4], n[5])
+	return append(releaseScript.line(5, keys...), r.Owner, r.Order.Number, ms(r.Order.Epoch), n[4], r.Wake.how)
 }
 
 // Run sends the command. epochSet is false if an epoch was asked for and Redis, being full, could not
 // remember it.
 func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epochSet bool, err error) {
 	reply, err := releaseScript.runLine(ctx, p, r.line(k))
+	return r.freed(reply, err)
+}
+
+// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Freed].
+func (r Release) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
+	return launch(ctx, by, r.line(k))
+}
+
+func (r *Release) freed(reply []any, err error) (v Verdict, epochSet bool, _ error) {
 	if err != nil {
 		return 0, false, err
 	}
@@ -78,8 +77,8 @@ type Leave struct {
 
 // Run sends the command. v is Done, or Stale.
 func (l Leave) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, err error) {
-	n := k.several(epochs, turns, waiters, grants, channels, listeners)
-	args := l.Wake.add([]any{l.Client, l.Order.Number, ms(l.Order.Epoch)}, n[4], n[5])
+	n := k.several(epochs, turns, waiters, grants, channels)
+	args := []any{l.Client, l.Order.Number, ms(l.Order.Epoch), n[4], l.Wake.how}
 	for _, owner := range l.Owners {
 		args = append(args, owner)
 	}
@@ -95,8 +94,8 @@ func (l Leave) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, err er
 
 // Force frees the lock whoever holds it, and reports whether there was a holder.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
-	n := k.several(turns, waiters, grants, channels, listeners)
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, w.add(nil, n[3], n[4])...)
+	n := k.several(turns, waiters, grants, channels)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, n[3], w.how)
 	return freed == 1, err
 }
 

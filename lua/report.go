@@ -34,7 +34,7 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 	if fencing {
 		keys = append(keys, k.Token())
 	}
-	reply, err := reportScript.run(ctx, p, keys, k.Channel(), k.Listeners(), w.Publish, flag(w.Counted))
+	reply, err := reportScript.run(ctx, p, keys, k.Channel(), w.how)
 	if err != nil {
 		return Report{}, err
 	}

@@ -5,9 +5,7 @@
 -- KEYS[2] waiters  sorted set: client -> arrival in microseconds of Redis' clock
 -- KEYS[3] token    string: fencing counter; only if the user has a right to it
 -- ARGV[1] channel  of the lock
--- ARGV[2] listeners  channel of the Go clients that wait
--- ARGV[3] publish  PUBLISH; or SPUBLISH, if the node has it
--- ARGV[4] counted  1: PUBSUB counts all subscribers
+-- ARGV[2] how      to pass the lock on (redisson)
 --
 -- Replies {ttl, now, token, redisson_waiters, fields, waiting}: ttl in ms, -1 without one, -2 when the
 -- lock is free; now in microseconds and token as strings; redisson_waiters how many clients of
@@ -30,7 +28,8 @@ end
 local ttl = redis.call('PTTL', lock)
 local issued = token and redis.pcall('GET', token)
 local waiting = redis.pcall('ZRANGE', waiters, 0, 127, 'WITHSCORES')
-local theirs = ARGV[4] == '1' and redisson_waiters(ARGV[1], ARGV[2], ARGV[3]) or -1
+local publish, _, _, counted = passing(ARGV[2])
+local theirs = counted and redisson_waiters(ARGV[1], publish) or -1
 local now = redis.call('TIME')
 return {
   ttl,

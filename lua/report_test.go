@@ -64,7 +64,7 @@ func TestReportOfRedissonWaiters(t *testing.T) {
 		if got.RedissonWaiters != 1 || len(got.Fields) != 2 {
 			t.Fatalf("%+v", got)
 		}
-		a.wake.Counted = false
+		a.wake = wakeUncounted
 		if got := a.report(t, true); got.RedissonWaiters != -1 {
 			t.Fatalf("%+v", got)
 		}

@@ -26,6 +26,8 @@ var (
 	countSource string
 	//go:embed release.lua
 	releaseSource string
+	//go:embed released.lua
+	releasedSource string
 	//go:embed transfer.lua
 	transferSource string
 	//go:embed renew.lua
@@ -45,7 +47,7 @@ var (
 var (
 	acquireScript  = newScript(raiseFunction, acquireSource)
 	countScript    = newScript(countSource)
-	releaseScript  = newScript(raiseFunction, redissonFunction, grantFunction, wakeFunction, releaseSource)
+	releaseScript  = newScript(releaseSource, raiseFunction, redissonFunction, grantFunction, wakeFunction, releasedSource)
 	transferScript = newScript(raiseFunction, redissonFunction, transferSource)
 	renewScript    = newScript(renewSource)
 	leaveScript    = newScript(raiseFunction, redissonFunction, grantFunction, wakeFunction, leaveSource)
@@ -84,7 +86,7 @@ func (s *script) run(ctx context.Context, p Processor, keys []string, args ...an
 // runLine is run for a line that [script.line] has begun.
 func (s *script) runLine(ctx context.Context, p Processor, line []any) ([]any, error) {
 	cmd := send(ctx, p, line)
-	if err := cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if NotRun(cmd.Err()) {
 		line = slices.Clone(line) // hooks of go-redis may have kept the first
 		line[0], line[1] = "eval", s.source
 		cmd = send(ctx, p, line)
@@ -105,9 +107,14 @@ func (s *script) line(args int, keys ...string) []any {
 	return line
 }
 
+var one = []any{int64(1)} // most replies; never changed
+
 func reply(cmd *redis.Cmd) ([]any, error) {
-	if n, ok := cmd.Val().(int64); ok && cmd.Err() == nil {
-		return []any{n}, nil // a number costs Redis less than a table of one
+	if n, ok := cmd.Val().(int64); ok && cmd.Err() == nil { // a number costs Redis less than a table of one
+		if n == 1 {
+			return one, nil
+		}
+		return []any{n}, nil
 	}
 	return cmd.Slice()
 }

@@ -35,7 +35,7 @@ func TestShardedReleaseYieldsToRedisson(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		r.queue(t, a, b)
 		sub := listenSharded(t, r, b.keys.Own(), a.keys.Channel(), a.keys.Listeners())
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.RedissonWaiters != 0 {
@@ -49,7 +49,7 @@ func TestShardedReleaseYieldsToRedisson(t *testing.T) {
 		a.release(t, "1", lua.Order{})
 		sub.want(t, b.keys.Own(), "0")
 		sub.want(t, a.keys.Channel(), "-0")
-		r.wantTTL(t, a.keys.Turn(), a.wake.Yield)
+		r.wantTTL(t, a.keys.Turn(), yields)
 	})
 }
 
@@ -58,7 +58,7 @@ func TestShardedReleaseSkipsTheDead(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		r.queue(t, a, r.client("dead"), b)
 		sub := listenSharded(t, r, b.keys.Own())
 		a.release(t, "1", lua.Order{})
@@ -79,7 +79,7 @@ func TestShardedRefused(t *testing.T) {
 			a = r.as(t, "a", "~*", "&*", "+@all", "-pubsub|shardnumsub")
 		}
 		b, c := r.client("b"), r.client("c")
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		r.queue(t, a, b, c)
 		sub := listen(t, r, c.keys.Own(), a.keys.Channel()) // b is elsewhere
 		if g := a.transfer(t, lua.Transfer{From: "1", To: "2"}); g.Verdict != lua.Done || g.RedissonWaiters != -1 {

@@ -31,7 +31,7 @@ func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
 	s.sendAll(ctx, p, "evalsha", s.sha, all)
 	var unknown []*invocation
 	for _, v := range all {
-		if err := v.cmd.Err(); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if NotRun(v.cmd.Err()) {
 			unknown = append(unknown, v)
 		}
 	}

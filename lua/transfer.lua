@@ -11,9 +11,7 @@
 -- ARGV[4] number   of this command; rises with every command of the client
 -- ARGV[5] epoch    ms to remember `number` as the epoch; 0: do not
 -- ARGV[6] channel  of the lock
--- ARGV[7] listeners  channel of the Go clients that wait
--- ARGV[8] publish  as in release
--- ARGV[9] counted  as in release
+-- ARGV[7] how      to pass the lock on (redisson)
 --
 -- Replies {1, token, others, redisson_waiters} handed over: others is how many clients wait
 -- in the registry, redisson_waiters how many of Redisson wait, -1 if that cannot be told;
@@ -42,7 +40,7 @@ if token then
   issued = raise(token, tonumber(redis.call('GET', token) or '0'))
 end
 if held[1] then
-  redis.call('HSET', lock, to, 1)
+  redis.call('HSET', lock, to, '1')
   local expiry = redis.pcall('PEXPIRE', lock, ARGV[3])
   if type(expiry) == 'table' then
     redis.call('HDEL', lock, to)
@@ -52,5 +50,6 @@ if held[1] then
 end
 local others = redis.pcall('ZCARD', waiters)
 others = type(others) == 'number' and others or 0
-local waiting = ARGV[9] == '1' and redisson_waiters(ARGV[6], ARGV[7], ARGV[8]) or -1
+local publish, _, _, counted = passing(ARGV[7])
+local waiting = counted and redisson_waiters(ARGV[6], publish) or -1
 return {1, issued, others, waiting}

@@ -25,10 +25,10 @@ func TestTurnKeepsNewcomersOut(t *testing.T) {
 		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
 			t.Fatalf("the turn is %q's", turn)
 		}
-		r.wantTTL(t, a.keys.Turn(), a.wake.Pause)
+		r.wantTTL(t, a.keys.Turn(), pauses)
 		for _, other := range []*client{a, c, r.client("d")} {
 			g := other.acquire(t, lua.Acquire{Owner: "1"})
-			if g.Verdict != lua.Busy || g.Holder != "" || g.TTL <= 0 || g.TTL > a.wake.Pause {
+			if g.Verdict != lua.Busy || g.Holder != "" || g.TTL <= 0 || g.TTL > pauses {
 				t.Fatalf("%s: %+v", other.id, g)
 			}
 		}

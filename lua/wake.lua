@@ -26,10 +26,11 @@ end
 
 -- token is nil unless the owner that has released had a token.
 
-local function wake(lock, turn, waiters, grants, token, channel, listeners, publish, pause, yield, counted)
+local function wake(lock, turn, waiters, grants, token, channel, how)
+  local publish, pause, yield, counted = passing(how)
   local waiting = -1
   if counted then
-    waiting, publish = redisson_waiters(channel, listeners, publish)
+    waiting, publish = redisson_waiters(channel, publish)
     counted = waiting >= 0
   end
   local yields = waiting > 0
@@ -62,15 +63,4 @@ local function wake(lock, turn, waiters, grants, token, channel, listeners, publ
   -- Also if this server has no subscriber: Redisson may subscribe at a replica
   -- (subscriptionMode), which gets the message and is in no count.
   redis.pcall(publish, channel, '-0')
-end
-
--- wake_redisson is wake when no client is registered. If the message has no receiver either,
--- it keeps the lock for no client and counts nothing. Messages are delivered after the
--- script, so the turn is kept in time. It is only for PUBLISH: with SPUBLISH the node has to
--- be asked first whether it has that.
-local function wake_redisson(turn, channel, listeners, publish, yield, counted)
-  local heard = redis.pcall(publish, channel, '-0')
-  if heard ~= 0 and counted and redisson_waiters(channel, listeners, publish) > 0 then
-    keep(turn, '*', yield)
-  end
 end

@@ -115,7 +115,7 @@ func TestReleaseUncounted(t *testing.T) {
 		a, b, c := r.client("a"), r.client("b"), r.client("c")
 		r.queue(t, a, b, c)
 		sub := listen(t, r, c.keys.Own(), a.keys.Channel()) // b is elsewhere
-		a.wake.Counted = false
+		a.wake = wakeUncounted
 		a.release(t, "1", lua.Order{})
 		sub.want(t, a.keys.Channel(), "-0")
 		if turn := r.rdb.Get(t.Context(), a.keys.Turn()).Val(); turn != "b" {
@@ -132,7 +132,7 @@ func TestReleaseShardedPublish(t *testing.T) {
 	t.Parallel()
 	onReal(t, func(t *testing.T, r *rig) {
 		a, b := r.client("a"), r.client("b")
-		a.wake.Publish = "SPUBLISH"
+		a.wake = wakeSharded
 		r.queue(t, a, b)
 		plain := listen(t, r, b.keys.Own(), a.keys.Channel())
 		ps := r.rdb.SSubscribe(t.Context(), b.keys.Own(), a.keys.Channel())

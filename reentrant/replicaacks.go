@@ -64,12 +64,20 @@ func (a *replicaAcks) missing(name string) error {
 // node only, so its 0 says nothing. SPUBLISH counts all subscribers: they are at the node that has the
 // lock.
 func (c *Client) wakeUp() lua.Wake {
-	w := lua.Wake{Publish: "PUBLISH", Pause: turnTTL, Yield: yieldTTL, Counted: c.cluster == nil}
-	if c.hub.Sharded() {
-		w.Publish, w.Counted = "SPUBLISH", true
+	switch {
+	case c.hub.Sharded():
+		return wakeSharded
+	case c.cluster != nil:
+		return wakeUncounted
 	}
-	return w
+	return wakeCounted
 }
+
+var (
+	wakeCounted   = lua.NewWake("PUBLISH", turnTTL, yieldTTL, true)
+	wakeUncounted = lua.NewWake("PUBLISH", turnTTL, yieldTTL, false)
+	wakeSharded   = lua.NewWake("SPUBLISH", turnTTL, yieldTTL, true)
+)
 
 // yieldTTL is how long a free lock is kept from Go clients while clients of Redisson wait. It must be
 // longer than the message takes to a JVM and its answer takes back.

@@ -68,6 +68,9 @@ func (c scriptCall) String() string {
 	switch c.name {
 	case "acquire":
 		add(true, " for %s, lease %v", a[0], ms(a[1]))
+		if len(a) == 4 {
+			break
+		}
 		add(a[5] != "0", ", registers")
 		add(a[6] == "-1", " if it is not registered")
 		add(a[6] != "0" && a[6] != "-1", " with its first arrival")
@@ -93,7 +96,7 @@ func (c scriptCall) String() string {
 		add(true, ", lease %v", ms(a[0]))
 	case "leave":
 		add(true, " of %s", a[0])
-		for _, owner := range a[9:] {
+		for _, owner := range a[5:] {
 			add(true, ", and takes back what %s may have been granted", owner)
 		}
 	case "inspect":

@@ -27,14 +27,14 @@ func ScriptOf(args []string) string {
 	}
 	wakes := false
 	for _, a := range argv {
-		wakes = wakes || a == "PUBLISH"
+		wakes = wakes || strings.HasPrefix(a, "PUBLISH ")
 	}
 	switch {
 	case second == "redlatch_waiters":
 		return "report"
 	case second == "redlatch_epoch" && n == 2:
 		return "count"
-	case second == "redlatch_epoch" && third == "redlatch_waiters" && len(argv) == 8:
+	case second == "redlatch_epoch" && third == "redlatch_waiters" && strings.Contains(argv[1], ":=released:"):
 		return "linger"
 	case second == "redlatch_epoch" && third == "redlatch_waiters":
 		return "transfer"
