@@ -28,56 +28,94 @@ func (s *lockState) attempt(ctx context.Context, w *waiter) attempt {
 	if !ok {
 		return attempt{overtaken: true}
 	}
-	got, unwanted := s.attemptInTurn(ctx, t, w)
-	switch {
-	case unwanted != nil:
+	f, leads := s.prepare(t, w)
+	if !leads {
+		t.done()
+		return attempt{overtaken: true}
+	}
+	return f.run(ctx)
+}
+
+// flight is one attempt, from the turn to its settled answer. It has the turn, and ends it.
+type flight struct {
+	s *lockState
+	t turn
+	w *waiter
+
+	command lua.Acquire
+	heard   bool // it registers the Client
+	sent    time.Time
+	acks    replicaAcks
+}
+
+// prepare makes the command of an attempt, with the turn. It reports false, and has done nothing, if w does not lead
+// any more.
+func (s *lockState) prepare(t turn, w *waiter) (f *flight, leads bool) {
+	heard, command, leads := s.beginAttempt(w)
+	if !leads {
+		return nil, false
+	}
+	f = &flight{s: s, t: t, w: w, command: command, heard: heard}
+	f.command.Order = t.order()
+	f.acks = replicaAcks{c: s.c, key: s.keys.Lock}
+	f.sent = time.Now()
+	if heard {
+		f.command.Nonce, f.command.Claim = t.expectGrant(w, f.sent)
+	}
+	return f, true
+}
+
+// run sends the command and settles its answer.
+func (f *flight) run(ctx context.Context) attempt {
+	returned := false
+	defer func() {
+		if !returned {
+			f.aborted()
+		}
+	}()
+	answer, err := f.s.kind.acquire(ctx, &f.acks, &f.s.keys, f.command)
+	returned = true
+	return f.land(ctx, answer, err)
+}
+
+// land settles the answer, and gives back a lock that no call wants.
+func (f *flight) land(ctx context.Context, answer lua.Granted, err error) attempt {
+	s, t := f.s, f.t
+	got, unwanted := f.settle(answer, err)
+	if unwanted != nil {
 		_ = s.releaseInTurn(ctx, t, unwanted) // after an error a clean-up goes on
-	case got.hold != nil && !s.c.mute:
+		return got
+	}
+	if got.err != nil {
+		got.err = s.explain(ctx, got.err)
+	}
+	t.done()
+	if o := got.hold; o != nil && !s.c.mute {
 		// Without the turn: a slow event function must not hold up the lock's commands.
-		o := got.hold
 		o.announce(func() {
-			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.Owner(), Token: o.Token(), Waited: time.Since(w.Began)})
+			s.c.acquired(Event{Ctx: f.w.ctx, Name: s.name, Owner: o.Owner(), Token: o.Token(), Waited: time.Since(f.w.Began)})
 		})
 	}
 	return got
 }
 
-// attemptInTurn sends the command and settles its answer. It ends the turn, with one exception: if it
-// returns an ownership that Redis has granted and no call wants, the caller releases that with the turn.
-func (s *lockState) attemptInTurn(ctx context.Context, t turn, w *waiter) (got attempt, unwanted *ownership) {
-	defer func() {
-		if unwanted == nil {
-			t.done()
-		}
-	}()
-	heard, command, leads := s.beginAttempt(w)
-	if !leads {
-		return attempt{overtaken: true}, nil
-	}
-	order := t.order()
-	command.Order = order
-	acks := s.c.replicaAcks(s.keys.Lock)
-	sent := time.Now()
-	if heard {
-		command.Nonce, command.Claim = t.expectGrant(w, sent)
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			s.attemptAborted(t, w, order, heard)
-		}
-	}()
-	answer, err := s.kind.acquire(ctx, acks, &s.keys, command)
-	returned = true
+// settle makes the waiter the holder, or notes why it is not. unwanted is an ownership that Redis has granted and that
+// the caller must release.
+func (f *flight) settle(answer lua.Granted, err error) (got attempt, unwanted *ownership) {
 	if err == nil && answer.Verdict == lua.Stale {
 		err = errStale
 	}
-	t.settle(order, err)
-	got, unwanted = s.settleAttempt(w, answer, err, heard, sent, acks)
-	if got.err != nil && unwanted == nil {
-		got.err = s.explain(ctx, got.err)
-	}
-	return got, unwanted
+	f.t.settle(f.command.Order, err)
+	return f.s.settleAttempt(f.w, answer, err, f.heard, f.sent, &f.acks)
+}
+
+// aborted settles an attempt whose goroutine ended during the command, in a hook of go-redis.
+func (f *flight) aborted() {
+	defer f.t.done()
+	f.t.settle(f.command.Order, errAborted)
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	f.s.state.AttemptFailed(&f.w.Waiter, lua.Unknown(errAborted), f.heard, time.Now())
 }
 
 // beginAttempt reports whether w still leads, and makes its command. Otherwise it does not begin. heard says
@@ -141,14 +179,6 @@ func refusalError(why lockstate.Refusal, missing error) error {
 		return errTooLate
 	}
 	return nil
-}
-
-// attemptAborted settles an attempt whose goroutine ended during the command, in a hook of go-redis.
-func (s *lockState) attemptAborted(t turn, w *waiter, order lua.Order, heard bool) {
-	t.settle(order, errAborted)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.AttemptFailed(&w.Waiter, lua.Unknown(errAborted), heard, time.Now())
 }
 
 // explain gives an error of Redis the form in which callers see it.

@@ -32,6 +32,11 @@ func (c *Client) call(ctx context.Context, limit <-chan time.Time, closing <-cha
 	if !c.begin() {
 		return ErrClosed
 	}
+	return c.callBegun(ctx, limit, closing, f)
+}
+
+// callBegun is call for a caller that has announced f to Close by begin.
+func (c *Client) callBegun(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
 	if ctx.Done() == nil && limit == nil {
 		defer c.end()
 		f(ctx)
@@ -78,15 +83,33 @@ type response[T any] struct {
 // Otherwise a caller that leaves could be its last user while f still runs. Then the next call would make
 // another lock state, with a sequencer of its own.
 func (s *lockState) call(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
-	s.addUser()
-	err := s.c.call(ctx, limit, closing, func(ctx context.Context) {
+	if !s.beginCall() {
+		return ErrClosed
+	}
+	return s.callBegun(ctx, limit, closing, f)
+}
+
+// callBegun is call for a caller that has announced f by beginCall.
+func (s *lockState) callBegun(ctx context.Context, limit <-chan time.Time, closing <-chan struct{}, f func(context.Context)) error {
+	return s.c.callBegun(ctx, limit, closing, func(ctx context.Context) {
 		defer s.dropUser()
 		f(ctx)
 	})
-	if errors.Is(err, ErrClosed) { // f was not run
-		s.dropUser()
+}
+
+// beginCall announces a command of a call to Close, and keeps the lock state in use. It reports false once the
+// Client is closed. endCall takes it back.
+func (s *lockState) beginCall() bool {
+	if !s.c.begin() {
+		return false
 	}
-	return err
+	s.addUser()
+	return true
+}
+
+func (s *lockState) endCall() {
+	s.dropUser()
+	s.c.end()
 }
 
 // goBackground is [Client.goBackground] for commands about the lock. The caller has lockState.mu or is a

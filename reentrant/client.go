@@ -30,7 +30,7 @@ type Client struct {
 	cfg      config
 	core     lockstate.Config // what of cfg the lock states go by
 	id       string
-	commands lua.Processor     // rdb, in pipelines while many goroutines use it
+	commands *redisio.Courier  // rdb, in pipelines while many goroutines use it
 	single   lua.Processor     // rdb, each command by itself
 	plain    lua.Processor     // the same, for commands that are no scripts
 	reload   *redisio.Reloader // nil unless rdb is of a Cluster
@@ -157,8 +157,8 @@ func (c *Client) route() {
 		many = redisio.NewCombiner(c.rdb)
 	}
 	c.plain = single
-	courier := redisio.NewCourier(c.reach.askable(), single, many, timedOut)
-	c.commands, c.single = courier, courier.Alone()
+	c.commands = redisio.NewCourier(c.reach.askable(), single, many, timedOut)
+	c.single = c.commands.Alone()
 	c.renewer = newRenewer(c.reach.withinLease(client, single, c.cfg.lease), c.reach, c.cluster != nil)
 }
 

@@ -102,12 +102,11 @@ func (s *lockState) takeGrant(w *waiter) *ownership {
 }
 
 func (s *lockState) acceptGrant(w *waiter, e *expectedGrant) *ownership {
-	select {
-	case s.sequencer.taken <- struct{}{}:
-	default:
+	t, ok := s.tryTurn()
+	if !ok {
 		return nil // a command is about to be sent: it may take the field back
 	}
-	defer turn{s}.done()
+	defer t.done()
 	if !s.sequencer.expected.CompareAndSwap(e, nil) {
 		return nil // a command was sent since
 	}

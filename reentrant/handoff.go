@@ -137,6 +137,11 @@ func (s *lockState) transferUnanswered(o *ownership, w *waiter, err error) error
 
 // free frees the lock in Redis. The script grants it to the next client, or wakes that one.
 func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
+	return s.freeAfter(ctx, t, o, false)
+}
+
+// freeAfter is free. tried: an earlier try was sent and not answered.
+func (s *lockState) freeAfter(ctx context.Context, t turn, o *ownership, tried bool) error {
 	s.afterRedisson.Store(false)
 	returned := false
 	defer func() {
@@ -146,6 +151,7 @@ func (s *lockState) free(ctx context.Context, t turn, o *ownership) error {
 	}()
 	owner, next := o.Lease().Field()
 	v, before, err := t.free(ctx, s.c.commands, owner, o.Token() != 0, o.Lease().Parting())
+	before = before || tried
 	if err == nil && v == lua.NotHeld && next != "" {
 		// A move that was not answered may have moved the field. If it runs only now, it has no effect: the
 		// first release has set the epoch.

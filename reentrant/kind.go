@@ -35,6 +35,10 @@ type protocol interface {
 	release(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Release) (v lua.Verdict, epochSet bool, err error)
 	linger(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Linger) (v lua.Verdict, epochSet bool, err error)
 
+	// These begin to send an acquire or a release, and return nil if they do not (launch.go).
+	launchAcquire(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Acquire) *lua.Flight
+	launchRelease(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Release) *lua.Flight
+
 	leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error)
 	force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (freed bool, err error)
 	inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error)

@@ -42,6 +42,14 @@ func (plainLock) linger(ctx context.Context, p lua.Processor, k *lua.Keys, comma
 	return command.Run(ctx, p, k)
 }
 
+func (plainLock) launchAcquire(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Acquire) *lua.Flight {
+	return command.Launch(ctx, by, k)
+}
+
+func (plainLock) launchRelease(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Release) *lua.Flight {
+	return command.Launch(ctx, by, k)
+}
+
 func (plainLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error) {
 	return command.Run(ctx, p, k)
 }

@@ -68,6 +68,16 @@ func (s *lockState) takeTurnUnless(gone <-chan struct{}) (t turn, ok bool) {
 	}
 }
 
+// tryTurn is takeTurn, but reports false if another goroutine has the turn.
+func (s *lockState) tryTurn() (t turn, ok bool) {
+	select {
+	case s.sequencer.taken <- struct{}{}:
+		return turn{s}, true
+	default:
+		return turn{}, false
+	}
+}
+
 func (t turn) done() { <-t.s.sequencer.taken }
 
 // send is repeat with as many retries as go-redis makes by default.

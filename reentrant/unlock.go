@@ -124,18 +124,29 @@ func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool)
 		}
 		ctx = waiting
 	}
-	var err error
-	interrupted := s.call(ctx, limit, nil, func(ctx context.Context) {
-		if u.last {
-			err = s.release(ctx, u.o)
-		} else {
-			err = s.sendCount(ctx, u.o)
-		}
-	})
+	err, interrupted := s.sendUnlock(ctx, limit, u)
 	if interrupted == nil {
 		return err
 	}
 	return s.unconfirmed(ctx, u, interrupted)
+}
+
+// sendUnlock sends the command, and waits for the answer as [Client.call] does.
+func (s *lockState) sendUnlock(ctx context.Context, limit <-chan time.Time, u unlocking) (err, interrupted error) {
+	if u.last {
+		if t, ok := s.startNow(ctx, limit); ok {
+			return s.launchRelease(ctx, limit, t, u.o)
+		}
+	}
+	if !s.beginCall() {
+		return nil, ErrClosed
+	}
+	return s.unlockAlone(ctx, limit, func(ctx context.Context) error {
+		if u.last {
+			return s.release(ctx, u.o)
+		}
+		return s.sendCount(ctx, u.o)
+	})
 }
 
 // unconfirmed is the error of an unlock whose caller does not wait for the answer any more.

@@ -83,11 +83,12 @@ type acquisition struct {
 // lead tries until the lock is granted or the wait is over. Between two attempts it waits for the first
 // of: a wake-up, the end of the holder's lease, the poll.
 func (a *acquisition) lead() (*ownership, error) {
-	s, w := a.s, a.w
-	w.gone = make(chan struct{})
+	w := a.w
+	if w.gone == nil {
+		w.gone = make(chan struct{})
+	}
 	for {
-		var got attempt
-		err := s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) })
+		got, err := a.try()
 		switch {
 		case errors.Is(err, ErrClosed):
 			return a.giveUp(ErrClosed)
@@ -114,6 +115,22 @@ func (a *acquisition) lead() (*ownership, error) {
 			return o, err
 		}
 	}
+}
+
+// try makes one attempt. It waits for the answer as [Client.call] does.
+func (a *acquisition) try() (got attempt, err error) {
+	s, w := a.s, a.w
+	if t, ok := s.startNow(a.ctx, a.limit); ok {
+		f, leads := s.prepare(t, w)
+		if !leads {
+			t.done()
+			s.endCall()
+			return attempt{overtaken: true}, nil
+		}
+		return f.fly(a.ctx, a.limit)
+	}
+	err = s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) })
+	return got, err
 }
 
 // settled reports whether another goroutine has ended this wait: by a hand-off, by a grant to another

@@ -16,7 +16,9 @@ type waiter struct {
 	notified chan struct{} // capacity 1: the call is to look at its state
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads
 
-	handOffTold bool // the event of its hand-off was told; only its call uses this
+	// Only its call uses these.
+	handOffTold bool // the event of its hand-off was told
+	reusable    bool // granted by an attempt that its call has settled itself (launch.go)
 }
 
 var _ lockstate.Call = (*waiter)(nil)
@@ -45,7 +47,7 @@ func (r *request) actAs(id identity) {
 // waiterOf is the waiter around a waiter of package lockstate.
 func waiterOf(w *lockstate.Waiter) *waiter { return w.Call.(*waiter) }
 
-// newWaiter makes a waiter, or reuses one of a hand-off. Each Client reuses its own only: a channel
+// newWaiter makes a waiter, or reuses one. Each Client reuses its own only: a channel
 // made in one bubble of testing/synctest must not turn up in another.
 func (c *Client) newWaiter(r *request) *waiter {
 	w, spare := c.spare.Get().(*waiter)
@@ -56,17 +58,17 @@ func (c *Client) newWaiter(r *request) *waiter {
 	return w
 }
 
-// recycle gives a waiter back for reuse, at the end of its call. It reuses only a waiter that was
-// handed the lock and has never led: nothing but its call refers to such a waiter.
+// recycle gives a waiter back for reuse, at the end of its call, if nothing but its call refers to it. Such a waiter
+// was handed the lock and has never led, or its call has settled the attempt that got the lock.
 func (c *Client) recycle(w *waiter) {
-	if w.HandedBy() == nil || w.Led() {
+	if !w.reusable && (w.HandedBy() == nil || w.Led()) {
 		return
 	}
 	select {
 	case <-w.notified:
 	default:
 	}
-	*w = waiter{notified: w.notified}
+	*w = waiter{notified: w.notified, gone: w.gone} // it did not leave, so gone is open
 	c.spare.Put(w)
 }
 

@@ -25,8 +25,8 @@ const (
 // Combiner is a [Processor] that sends the commands of many goroutines in pipelines. While less than
 // combineAbove are in flight, a command goes alone, as without a Combiner. Otherwise it waits until
 // one of these returns, but not longer than maxWait, and goes together with all that wait by then. A
-// Combiner has no goroutines: the goroutine that brought the first command of a batch sends the
-// batch.
+// Combiner has no goroutines: the caller that brought the first command of a batch sends the batch, or
+// has another goroutine send it (Launch).
 //
 // Each command has an outcome of its own, which tells as much as the outcome of one that went alone.
 // Commands must not be such that go-redis sends them again ([redis.Cmder] NoRetry).
@@ -67,11 +67,34 @@ func (c *Combiner) Process(ctx context.Context, cmd redis.Cmder) error {
 		<-b.done
 		return cmd.Err()
 	}
+	c.lead(ctx, b)
+	return cmd.Err()
+}
+
+// Launch hands a command over without waiting for it. It reports false, and has done nothing, if the
+// command would go alone: then the caller needs a goroutine for it all the same. Otherwise done is closed
+// when the command has its outcome. If the command begins a batch, run is given what sends the batch, and
+// has to run that on a goroutine that outlives the caller.
+func (c *Combiner) Launch(ctx context.Context, cmd redis.Cmder, run func(send func())) (done <-chan struct{}, launched bool) {
+	c.mu.Lock()
+	if c.sending < combineAbove {
+		c.mu.Unlock()
+		return nil, false
+	}
+	b, first := c.join(cmd)
+	c.mu.Unlock()
+	if first {
+		run(func() { c.lead(context.WithoutCancel(ctx), b) })
+	}
+	return b.done, true
+}
+
+// lead sends a batch when it has its turn, and passes the turn on.
+func (c *Combiner) lead(ctx context.Context, b *batch) {
 	c.awaitTurn(b)
 	defer c.pass()
 	defer close(b.done)
 	c.sendBatch(ctx, c.take(b))
-	return cmd.Err()
 }
 
 // join adds a command to the batch that waits. It reports whether the command began a new batch. The

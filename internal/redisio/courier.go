@@ -57,6 +57,19 @@ func (c *Courier) Process(ctx context.Context, cmd redis.Cmder) error {
 	return c.carry(ctx, cmd, c.many)
 }
 
+// Launch is [Combiner.Launch]. It reports false also where commands are not combined, and where the last
+// command about the key was not answered. When done is closed the caller calls Landed.
+func (c *Courier) Launch(ctx context.Context, cmd redis.Cmder, run func(send func())) (done <-chan struct{}, launched bool) {
+	combiner, combines := c.many.(*Combiner)
+	if !combines || c.isSilent(keyOf(cmd)) {
+		return nil, false
+	}
+	return combiner.Launch(ctx, cmd, run)
+}
+
+// Landed notes whether a command that was launched has been answered.
+func (c *Courier) Landed(cmd redis.Cmder) { c.note(keyOf(cmd), c.silent(cmd.Err())) }
+
 // Alone is the Courier for commands that are not to wait for others.
 func (c *Courier) Alone() Processor { return alone{c} }
 

@@ -2,7 +2,7 @@
 // key at most, and knows neither scripts nor locks.
 //
 // A [Combiner] gathers the commands of many goroutines in pipelines. It starts no goroutine: the
-// caller that brought a batch's first command sends the batch. Combiner.mu guards the batches
+// caller that brought a batch's first command sends the batch, or says who does. Combiner.mu guards the batches
 // and the count of what is in flight, and is not held while a command is sent.
 //
 // [Workers] own their goroutines, which end when they have been idle for a second, or with the
