@@ -163,6 +163,7 @@ func TestFault26Cluster(t *testing.T) {
 		must(t, waiter.NewLock(name).Unlock(locktest.AsWaiter(t)))
 	})
 
+	t.Run("a slot moves after the grant", func(t *testing.T) { slotMovesAfterTheGrant(t, cluster) })
 	t.Run("slots move under load", func(t *testing.T) { slotsMoveUnderLoad(t, cluster) })
 	t.Run("hand-offs while the slot moves", func(t *testing.T) { behindWhileSlotMoves(t, cluster) })
 
