@@ -37,12 +37,15 @@ local owner = ARGV[1]
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type
 -- fails here, before anything is written. (MGET takes any type for none.)
 local ttl, held, fields, woken = -2, false, nil, nil -- -2: no key
-if redis.call('EXISTS', lock, epoch, turn) > 0 then
+local keys = redis.call('EXISTS', lock, epoch, turn)
+if keys > 0 then
   ttl = redis.call('PTTL', lock)
   fields = ttl ~= -2 and redis.call('HKEYS', lock) or {} -- one, as a rule
   for _, field in ipairs(fields) do
     held = held or field == owner
   end
+end
+if keys > 1 or keys == 1 and ttl == -2 then -- one of them is not the lock
   local mark = redis.call('GET', epoch)
   woken = redis.call('GET', turn)
   if mark and tonumber(mark) > tonumber(ARGV[3]) then
@@ -83,7 +86,7 @@ if not held and (woken or ttl ~= -2) then
       if since <= 0 then
         since = tonumber(now)
       end
-      redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
+      local added = redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
       local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
       if type(lives) == 'table' then
         -- Nothing of ours is without a TTL, whatever else the user may not do.
@@ -98,7 +101,9 @@ if not held and (woken or ttl ~= -2) then
       else
         redis.call('HDEL', grants, client) -- of an earlier attempt
       end
-      since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
+      if added == 0 then
+        since = tonumber(redis.call('ZSCORE', waiters, client)) -- it had a place
+      end
       rank = redis.call('ZRANK', waiters, client)
     end
     return {0, ttl, holder, since, rank}

@@ -60,9 +60,16 @@ func scripts(of string, most float64) Goal {
 		value: func(row Row, _ []Row) (Outcome, bool) { return Outcome{Value: row.Scripts}, row.PerSecond > 0 }}
 }
 
-func pings(of string, most float64) Goal {
-	return Goal{Of: of, What: "p50 in round trips of PING, one after the other", AtMost: most,
-		value: func(row Row, _ []Row) (Outcome, bool) { return Outcome{Value: row.Pings}, row.Pings > 0 }}
+// sameHandOff compares the median of the hand-off.
+func sameHandOff(of string, most float64, than string) Goal {
+	return Goal{Of: of, What: "p50 as multiple of " + than + "'s", AtMost: most,
+		value: func(row Row, rows []Row) (Outcome, bool) {
+			other, ok := find(rows, than)
+			if !ok || other.P50 == 0 {
+				return Outcome{}, false
+			}
+			return Outcome{Value: float64(row.P50) / float64(other.P50), Than: than}, true
+		}}
 }
 
 func restedPings(of string, most float64) Goal {

@@ -121,6 +121,7 @@ func (r *runner) participants(w Workload) (peers []peer.Peer) {
 		case w.measure != nil && p.Name != "redlatch":
 		case p.Special && !slices.Contains(w.Also, p.Name):
 		case w.Traffic > 0 && !p.Ours:
+		case w.OwnClients && p.Open == nil: // 64 JVMs do not fit
 		default:
 			peers = append(peers, p)
 		}
@@ -159,7 +160,7 @@ func (r *runner) spec(w Workload, p peer.Peer) load.Spec {
 	return load.Spec{
 		Kind: w.Kind, Peer: p.Name, Addr: r.addr(p), Unchecked: p.Unsafe,
 		Name:       fmt.Sprintf("benchmark:%s:%d", w.Name, r.cells),
-		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, Hold: w.Hold, Traffic: w.Traffic,
+		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, OwnClients: w.OwnClients, Hold: w.Hold, Traffic: w.Traffic,
 		Words: filepath.Join(r.dir, fmt.Sprint(r.cells)),
 	}
 }

@@ -19,6 +19,7 @@ type Workload struct {
 	Processes  int
 	Goroutines int // in each process
 	OwnLocks   bool
+	OwnClients bool // a Client for each goroutine
 	Hold       time.Duration
 	Traffic    time.Duration // of other goroutines that hold each member of the lock so long
 	Also       []string      // special peers that take part
@@ -73,16 +74,22 @@ func Workloads() []Workload {
 			},
 		},
 		{
+			Name: "clients", Title: "64 Clients in 8 processes, one lock",
+			Kind: load.Turns, Processes: 8, Goroutines: 8, OwnClients: true,
+			Also:  []string{"queue-bare"},
+			Goals: []Goal{faster("redlatch", 1, bestPeer), sooner("redlatch", 1.0/10)},
+		},
+		{
 			Name: "held-1ms", Title: "20 processes, one lock, held 1 ms",
 			Kind: load.Turns, Processes: 20, Goroutines: 1, Hold: time.Millisecond,
-			Also:  others,
-			Goals: []Goal{scripts("redlatch", 3), sooner("redlatch", 1.0/3)},
+			Also:  append([]string{"queue-bare"}, others...),
+			Goals: []Goal{faster("redlatch", 1, bestPeer), scripts("redlatch", 2), sooner("redlatch", 1.0/3)},
 		},
 		{
 			Name: "hand-off", Title: "unlock -> another process holds",
 			Kind: load.PingPong, Processes: 2, Goroutines: 1, Hold: 7 * time.Millisecond, Unsliced: true, Split: 2,
-			Also:  others,
-			Goals: []Goal{pings("redlatch", 2.5), restedPings("redlatch", 2.5)},
+			Also:  append([]string{"queue-bare"}, others...),
+			Goals: []Goal{restedPings("redlatch", 1.5), sameHandOff("redlatch", 1.25, "queue-bare")},
 		},
 		{
 			Name: "multilock", Title: "MultiLock of locks that two goroutines each hold for 8 ms in turn",

@@ -19,7 +19,8 @@ import (
 type process struct {
 	spec   Spec
 	client peer.Client
-	others peer.Client // of the traffic; nil without it
+	own    []peer.Client // of the goroutines but the first, if each has one
+	others peer.Client   // of the traffic; nil without it
 	words  *shared.Words
 	win    Window
 
@@ -45,6 +46,19 @@ func open(spec Spec) (*process, error) {
 		return nil, fmt.Errorf("first lock: %w", err)
 	}
 	opened := &process{spec: spec, client: client, words: words}
+	for range spec.Goroutines - 1 {
+		if !spec.OwnClients {
+			break
+		}
+		another, err := p.Open(spec.Addr)
+		if err == nil {
+			err = takeFirst(spec, another)
+		}
+		if err != nil {
+			return nil, err
+		}
+		opened.own = append(opened.own, another)
+	}
 	if spec.Traffic > 0 {
 		opened.others, err = peer.OpenPlain(spec.Addr)
 	}

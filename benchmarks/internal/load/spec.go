@@ -25,6 +25,7 @@ type Spec struct {
 	Name       string // of the lock, or the beginning of the names of a lock each
 	Goroutines int
 	OwnLocks   bool          // a lock for each goroutine
+	OwnClients bool          // a Client for each goroutine, of Turns
 	Nested     bool          // each takes its lock once more, outside of what is counted
 	Traffic    time.Duration // two goroutines of another Client hold each member of the lock so long, in turn
 	Hold       time.Duration // how long each holds it

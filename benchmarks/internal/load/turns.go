@@ -61,7 +61,11 @@ func (p *process) lock(goroutine int) (peer.Lock, []shared.Guard) {
 	for member := range peer.Members(p.spec.Peer, p.spec.Name) {
 		guards = append(guards, shared.GuardAt(p.words.Word(member)))
 	}
-	return p.client.Lock(p.spec.Name), guards
+	client := p.client
+	if p.spec.OwnClients && goroutine > 0 {
+		client = p.own[goroutine-1]
+	}
+	return client.Lock(p.spec.Name), guards
 }
 
 // hold is the work that the lock protects.

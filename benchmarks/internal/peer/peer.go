@@ -48,7 +48,7 @@ type Lock interface {
 
 // All are the peers in the order of the tables.
 func All() []Peer {
-	peers := []Peer{bareEmpty, bareSet, redsyncPeer, redislockPeer, rueidislockPeer, Redisson}
+	peers := []Peer{bareEmpty, bareSet, bareQueue, redsyncPeer, redislockPeer, rueidislockPeer, Redisson}
 	for _, v := range variants {
 		peers = append(peers, v.peer())
 	}
