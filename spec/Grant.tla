@@ -131,14 +131,23 @@ PassOn(r) ==
 Fields(c, owners) == {<<c, o>> : o \in owners}
 Without(f, gone) == IF f \in gone THEN None ELSE f
 
+\* For how long a client's hold lasts that Redis grants or renews now. In spec Trace calls ask for different leases.
+LeaseOf(c) == Lease
+
+\* Spec Trace, which has the turn, says otherwise for a free lock that is kept for a client that was woken.
+Kept(m) == FALSE
+
 \* The lock, after what departed owners were granted was taken back, is free or the owner's own.
-Free(m) == Without(field, Fields(m.c, m.owners)) \in {None, <<m.c, m.o>>}
+Free(m) == Without(field, Fields(m.c, m.owners)) \in {None, <<m.c, m.o>>} /\ ~Kept(m)
+
+\* What a release is to know of the client. In spec Trace it may be nothing: a release only wakes that client.
+Registration(m) == [n |-> m.n, o |-> m.o, at |-> now]
 
 Acquire(m, registers) ==
   /\ IF Free(m)
-     THEN /\ field' = <<m.c, m.o>> /\ expiry' = now + Lease
+     THEN /\ field' = <<m.c, m.o>> /\ expiry' = now + LeaseOf(m.c)
           /\ reg' = IF Bug = "granted-but-registered" THEN reg ELSE [reg EXCEPT ![m.c] = NoNonce]
-     ELSE /\ reg' = IF registers THEN [reg EXCEPT ![m.c] = [n |-> m.n, o |-> m.o, at |-> now]] ELSE reg
+     ELSE /\ reg' = IF registers THEN [reg EXCEPT ![m.c] = Registration(m)] ELSE reg
           /\ UNCHANGED <<field, expiry>>
   /\ msgs' = Current(msgs)
 
@@ -158,11 +167,11 @@ Hears(m, registers) ==
   LET c == m.c IN
   /\ doubt' = [doubt EXCEPT ![c] = FALSE]
   /\ sent' = [sent EXCEPT ![c] = 0]
-  /\ CASE m.kind = "acquire" /\ Free(m) /\ now < sent[c] + Lease ->
-            /\ st' = [st EXCEPT ![c] = "holds"] /\ valid' = [valid EXCEPT ![c] = sent[c] + Lease]
+  /\ CASE m.kind = "acquire" /\ Free(m) /\ now < sent[c] + LeaseOf(c) ->
+            /\ st' = [st EXCEPT ![c] = "holds"] /\ valid' = [valid EXCEPT ![c] = sent[c] + LeaseOf(c)]
             /\ may' = [may EXCEPT ![c] = {}] /\ owed' = [owed EXCEPT ![c] = @ \ {m.o}]
             /\ UNCHANGED <<who, expects>>
-       [] m.kind = "acquire" /\ Free(m) /\ now >= sent[c] + Lease -> \* too late
+       [] m.kind = "acquire" /\ Free(m) /\ now >= sent[c] + LeaseOf(c) -> \* too late
             /\ Idle(c) /\ may' = [may EXCEPT ![c] = {}] /\ owed' = [owed EXCEPT ![c] = @ \cup {m.o}]
             /\ UNCHANGED <<valid, expects>>
        [] m.kind = "acquire" /\ ~Free(m) /\ ~registers -> Idle(c) /\ UNCHANGED <<valid, expects, may, owed>>
@@ -174,12 +183,15 @@ Hears(m, registers) ==
        [] m.kind = "release" -> Idle(c) /\ owed' = [owed EXCEPT ![c] = @ \ {m.o}] /\ UNCHANGED <<valid, expects, may>>
        [] m.kind = "leave" -> Idle(c) /\ may' = [may EXCEPT ![c] = {}] /\ UNCHANGED <<valid, expects, owed>>
 
+\* For whom a release may grant the lock, when an acquire has no answer. In spec Trace some acquires ask for no grant.
+Asked(c) == {who[c]}
+
 \* No answer in time: the outcome is unknown.
 Doubts(c) ==
   /\ doubts < MaxDoubts /\ doubts' = doubts + 1
   /\ doubt' = [doubt EXCEPT ![c] = TRUE]
   /\ Idle(c) /\ sent' = [sent EXCEPT ![c] = 0]
-  /\ may' = [may EXCEPT ![c] = IF st[c] = "asks" THEN @ \cup {who[c]} ELSE @]
+  /\ may' = [may EXCEPT ![c] = IF st[c] = "asks" THEN @ \cup Asked(c) ELSE @]
   /\ owed' = [owed EXCEPT ![c] = @ \cup ({who[c]} \ {NoOne})]
   /\ UNCHANGED <<valid, expects>>
 
@@ -230,9 +242,9 @@ RunRenewal(r, heard) ==
   /\ held \/ (r.live /\ heard) \* otherwise nothing happens
   /\ heard => r.live
   /\ late' = late \ {r}
-  /\ IF held THEN field' = <<r.c, r.o>> /\ expiry' = Max(expiry, now + Lease) ELSE UNCHANGED <<field, expiry>>
+  /\ IF held THEN field' = <<r.c, r.o>> /\ expiry' = Max(expiry, now + LeaseOf(r.c)) ELSE UNCHANGED <<field, expiry>>
   /\ CASE ~heard -> UNCHANGED <<st, who, valid, owed>>
-       [] heard /\ held -> valid' = [valid EXCEPT ![r.c] = Max(@, r.sent + Lease)] /\ UNCHANGED <<st, who, owed>>
+       [] heard /\ held -> valid' = [valid EXCEPT ![r.c] = Max(@, r.sent + LeaseOf(r.c))] /\ UNCHANGED <<st, who, owed>>
        [] heard /\ ~held -> /\ Idle(r.c) /\ valid' = [valid EXCEPT ![r.c] = 0]
                             /\ owed' = [owed EXCEPT ![r.c] = @ \cup {r.o}]
   /\ UNCHANGED <<now, reg, net, msgs, num, sent, doubt, expects, may, doubts, renewals>>
