@@ -33,9 +33,9 @@ interop: ## test beside Redisson itself; installs a JDK and Maven if missing
 	cd examples/redisson && mvn -q -B package
 	REDLATCH_REQUIRE_REDIS=1 go test -tags interop -count=1 -timeout 5m ./examples/redisson
 
-spec: ## check the models of the protocol in spec/, and that each of their mistakes is found: SPEC=Acquire; installs a JDK and Maven if missing
+spec: tools ## check the models of the protocol in spec/, that each of their mistakes is found, and traces of the library against them: SPEC=Trace TRACES='-samples 60'; installs a JDK and Maven if missing
 	@sh .ci/tools java
-	@sh .ci/spec $(SPEC)
+	@TRACES="$(TRACES)" sh .ci/spec $(SPEC)
 
 # The benchmarks' go.mod alone is compared, with -e: the tests of a dependency there need modules
 # that not every proxy serves, so go.sum differs from one machine to another.

@@ -35,6 +35,7 @@ type arena struct {
 	highest map[string]int64 // tokens issued so far, by lock
 
 	operator *reentrant.Client // frees locks by force; goes around the proxies
+	sampled  bool              // only faults that MONITOR survives
 	look     *redis.Client     // reads what is in Redis; goes around the proxies
 	always   context.Context   // ends with the test
 

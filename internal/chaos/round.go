@@ -63,6 +63,9 @@ func (a *arena) run(n int, span time.Duration) result {
 	storm, end := context.WithTimeout(a.always, span)
 	defer end()
 	r := &round{arena: a, n: n, storm: storm, plan: draw(a.seed, n, span, len(a.members))}
+	if a.sampled {
+		r.plan = seen(r.plan)
+	}
 	began, before := time.Now(), a.sent()
 
 	var nemesis, crowd, watch sync.WaitGroup

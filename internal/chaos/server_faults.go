@@ -16,17 +16,17 @@ const ms = time.Millisecond
 var serverKinds = []*kind{
 	{name: "stop", weight: 6, least: 10 * ms, most: 80 * ms, strike: stop},
 	{name: "stop past the lease", weight: 4, least: lease + 50*ms, most: 2 * lease, outlasts: true, strike: stop},
-	{name: "kill, restart with its data", weight: 4, least: 1 * ms, most: 300 * ms, outlasts: true, strike: restart},
-	{name: "kill, restart without its data", weight: 2, least: 1 * ms, most: 200 * ms, outlasts: true, forgets: true, gap: lease,
+	{name: "kill, restart with its data", weight: 4, least: 1 * ms, most: 300 * ms, outlasts: true, unseen: true, strike: restart},
+	{name: "kill, restart without its data", weight: 2, least: 1 * ms, most: 200 * ms, outlasts: true, forgets: true, unseen: true, gap: lease,
 		prepare: func(r *round, _ strike) { r.releaseKept() }, strike: forget},
 	{name: "force", weight: 6, least: 1 * ms, most: 2 * ms, gap: lease, forgets: true, oneLock: true, prepare: findHolder, strike: force},
 	{name: "script flush", weight: 4, least: 5 * ms, most: 100 * ms, strike: scriptFlush},
 	{name: "client kill pubsub", weight: 5, least: 1 * ms, most: 2 * ms, strike: command("CLIENT", "KILL", "TYPE", "pubsub")},
-	{name: "client kill normal", weight: 5, least: 1 * ms, most: 2 * ms, strike: command("CLIENT", "KILL", "TYPE", "normal")},
+	{name: "client kill normal", weight: 5, least: 1 * ms, most: 2 * ms, unseen: true, strike: command("CLIENT", "KILL", "TYPE", "normal")},
 	{name: "client pause", weight: 4, least: 10 * ms, most: 400 * ms, strike: clientPause},
 	{name: "busy script", weight: 4, least: 60 * ms, most: 700 * ms, strike: busyScript},
-	{name: "full", weight: 4, least: 20 * ms, most: 700 * ms, strike: full},
-	{name: "read-only", weight: 3, least: 10 * ms, most: 500 * ms, strike: readOnly},
+	{name: "full", weight: 4, least: 20 * ms, most: 700 * ms, unseen: true, strike: full},
+	{name: "read-only", weight: 3, least: 10 * ms, most: 500 * ms, unseen: true, strike: readOnly},
 }
 
 // stop is SIGSTOP: connections stay open, nothing is answered.
