@@ -86,7 +86,7 @@ if not held and (woken or ttl ~= -2) then
       if since <= 0 then
         since = tonumber(now)
       end
-      local added = redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
+      redis.call('ZADD', waiters, 'NX', string.format('%.0f', since), client)
       local lives = redis.pcall('PEXPIRE', waiters, ARGV[6])
       if type(lives) == 'table' then
         -- Nothing of ours is without a TTL, whatever else the user may not do.
@@ -101,9 +101,7 @@ if not held and (woken or ttl ~= -2) then
       else
         redis.call('HDEL', grants, client) -- of an earlier attempt
       end
-      if added == 0 then
-        since = tonumber(redis.call('ZSCORE', waiters, client)) -- it had a place
-      end
+      since = tonumber(redis.call('ZSCORE', waiters, client)) -- it may have had a place
       rank = redis.call('ZRANK', waiters, client)
     end
     return {0, ttl, holder, since, rank}
