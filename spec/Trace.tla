@@ -23,7 +23,8 @@
 \*
 \* Stricter than Grant: a release that finds registered clients takes out at least one, and exactly those that the entry names.
 \*
-\* Wider than Redis: by Tolerance, since MONITOR's time stamp is not the time by which Redis ends a lease. Delay bounds how long
+\* Wider than Redis: by Tolerance, since MONITOR's time stamp is not the time by which Redis ends a lease. A script that ran
+\* as the server was stopped goes by an earlier time (since). Delay bounds how long
 \* a command is on its way and is answered all the same: it is the longest ReadTimeout of the clients.
 \*
 \* Left out: linger, a Redis that forgets or refuses, Redisson.
@@ -51,7 +52,7 @@ TraceKept(m) ==
   /\ m.kind = "acquire" /\ Without(field, Fields(m.c, m.owners)) = None
   /\ turn.c \notin {NoOne, m.c} /\ ~(turn.c = "*" /\ E.theirs)
   /\ \/ now < turn.until - Tolerance
-     \/ now < turn.until + Tolerance /\ E.out # "granted"
+     \/ E.since < turn.until + Tolerance /\ E.out # "granted"
 
 TraceRegistration(m) == IF E.claim > 0 THEN [n |-> m.n, o |-> m.o, at |-> now] ELSE NoNonce
 
@@ -75,10 +76,10 @@ Advance ==
       ended == {c \in Clients : st[c] = "holds" /\ valid[c] <= t + Tolerance} IN
   /\ More /\ now < t /\ now' = t
   /\ \E gone \in IF field = None THEN {FALSE} ELSE BOOLEAN :
-       /\ expiry + Tolerance <= t => gone \/ field = None
+       /\ expiry + Tolerance <= E.since => gone \/ field = None
        /\ gone => expiry - Tolerance <= t
        /\ IF gone THEN field' = None /\ expiry' = 0 ELSE UNCHANGED <<field, expiry>>
-  /\ reg' = [c \in Clients |-> IF reg[c] # NoNonce /\ reg[c].at + Claim + Tolerance <= t THEN NoNonce ELSE reg[c]]
+  /\ reg' = [c \in Clients |-> IF reg[c] # NoNonce /\ reg[c].at + Claim + Tolerance <= E.since THEN NoNonce ELSE reg[c]]
   /\ st' = [c \in Clients |-> IF c \in ended THEN "idle" ELSE st[c]]
   /\ who' = [c \in Clients |-> IF c \in ended THEN NoOne ELSE who[c]]
   /\ valid' = [c \in Clients |-> IF c \in ended THEN 0 ELSE valid[c]]

@@ -19,6 +19,7 @@ const (
 // Entry is what one script did with a lock.
 type Entry struct {
 	At      int64 // µs since the trace began
+	Since   int64 // as in Run
 	Kind    string
 	Outcome string
 	Client  string // its ID; empty for a forced release

@@ -63,7 +63,7 @@ func read(r *Run, lock string) (*Entry, error) {
 	if reader == nil {
 		return nil, fmt.Errorf("script %q", r.Kind)
 	}
-	e := &Entry{At: r.At, Kind: r.Kind, Outcome: void, Run: r}
+	e := &Entry{At: r.At, Since: r.Since, Kind: r.Kind, Outcome: void, Run: r}
 	args := &argReader{run: r}
 	reader(r, e, args)
 	if args.err == nil && e.Epoch && e.Outcome != void && !r.called("SET", r.Keys[1]) {
@@ -163,7 +163,7 @@ func readRenew(r *Run, lock string) (*Entry, error) {
 		return nil, nil
 	}
 	a := &argReader{run: r}
-	e := &Entry{At: r.At, Kind: r.Kind, Run: r, Outcome: lost, Lease: a.millis(1), Owner: a.text(2 * (i + 1)), Next: a.text(2*(i+1) + 1)}
+	e := &Entry{At: r.At, Since: r.Since, Kind: r.Kind, Run: r, Outcome: lost, Lease: a.millis(1), Owner: a.text(2 * (i + 1)), Next: a.text(2*(i+1) + 1)}
 	e.Client = clientOf(e.Owner)
 	if r.called("PTTL", lock) {
 		e.Outcome = held

@@ -12,6 +12,7 @@ import (
 // Run is one script that Redis has executed.
 type Run struct {
 	At    int64  // µs of Redis' clock
+	Since int64  // when Redis began it, at the earliest; not At if the server stood still
 	Kind  string // the script's name: acquire, release; empty if it is not one of ours
 	Keys  []string
 	Args  []string
@@ -22,10 +23,16 @@ type Run struct {
 type grouper struct {
 	runs  []Run
 	kinds map[string]string // by SHA1; learnt from the EVAL that every script's first run is
+	last  int64             // µs, of the line before
 }
+
+// stall is a silence, in µs, in which the server may have stood still. Under chaos it answers a PING every 10 ms. A
+// script goes by the time at which it began, and MONITOR has the time of its end: the server may have been stopped in between.
+const stall = 30_000
 
 func (g *grouper) add(l line) {
 	name := strings.ToUpper(l.args[0])
+	defer func() { g.last = l.at }()
 	switch {
 	case l.nested && len(g.runs) > 0:
 		last := &g.runs[len(g.runs)-1]
@@ -49,7 +56,11 @@ func (g *grouper) begin(l line, kind string) {
 	if err != nil || keys < 0 || 3+keys > len(l.args) {
 		return
 	}
-	g.runs = append(g.runs, Run{At: l.at, Kind: kind, Keys: l.args[3 : 3+keys], Args: l.args[3+keys:]})
+	since := l.at
+	if g.last > 0 && l.at-g.last > stall {
+		since = g.last
+	}
+	g.runs = append(g.runs, Run{At: l.at, Since: since, Kind: kind, Keys: l.args[3 : 3+keys], Args: l.args[3+keys:]})
 }
 
 // complete returns the runs but the last, whose commands may not all have been read. An EVALSHA that called

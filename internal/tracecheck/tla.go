@@ -66,9 +66,9 @@ func (n *names) entry(e *Entry, i int) string {
 		popped = append(popped, n.client(client))
 	}
 	first, numbered := n.first[command{e.Client, e.Number}]
-	return fmt.Sprintf("[at |-> %d, kind |-> %q, out |-> %q, c |-> %q, n |-> %d, o |-> %q, p |-> %q, owners |-> %s, e |-> %s, lease |-> %d, claim |-> %d, "+
+	return fmt.Sprintf("[at |-> %d, since |-> %d, kind |-> %q, out |-> %q, c |-> %q, n |-> %d, o |-> %q, p |-> %q, owners |-> %s, e |-> %s, lease |-> %d, claim |-> %d, "+
 		"theirs |-> %s, stood |-> %s, again |-> %s, passed |-> %s, popped |-> %s, to |-> %q, for |-> %q, nonce |-> %d, turn |-> %q, keeps |-> %d]",
-		e.At, e.Kind, e.Outcome, n.client(e.Client), n.number(e.Client, e.Number), n.owner(e.Owner), n.owner(e.Next), n.fields(e.Owners), boolean(e.Epoch), e.Lease, e.Claim,
+		e.At, e.Since, e.Kind, e.Outcome, n.client(e.Client), n.number(e.Client, e.Number), n.owner(e.Owner), n.owner(e.Next), n.fields(e.Owners), boolean(e.Epoch), e.Lease, e.Claim,
 		boolean(e.Theirs), boolean(e.Stood), boolean(numbered && e.numbered() && first != i), boolean(e.Passed != nil), texts(popped), n.client(passed.To), n.owner(passed.Owner),
 		n.nonce(passed.Nonce), keeper, turn.For)
 }

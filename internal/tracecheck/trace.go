@@ -29,6 +29,7 @@ func Convert(name, lock string, runs []Run, most int) *Trace {
 	}
 	for i, began := 0, start(t.Entries); i < len(t.Entries); i++ {
 		t.Entries[i].At -= began
+		t.Entries[i].Since = max(0, t.Entries[i].Since-began)
 	}
 	return t
 }
