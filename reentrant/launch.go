@@ -72,10 +72,13 @@ func (f *flight) fly(ctx context.Context, limit <-chan time.Time) (got attempt, 
 	return f.landed(ctx, answer), nil
 }
 
-// goAlone leaves the attempt to a goroutine of its own.
-func (f *flight) goAlone(ctx context.Context, limit <-chan time.Time, rest func(context.Context) attempt) (got attempt, err error) {
-	err = f.s.callBegun(ctx, limit, f.s.c.closing, func(ctx context.Context) { got = rest(ctx) })
-	return got, err
+// goAlone leaves the attempt to a goroutine of its own. After an error that one may still write the result.
+func (f *flight) goAlone(ctx context.Context, limit <-chan time.Time, rest func(context.Context) attempt) (attempt, error) {
+	var got attempt
+	if err := f.s.callBegun(ctx, limit, f.s.c.closing, func(ctx context.Context) { got = rest(ctx) }); err != nil {
+		return attempt{}, err
+	}
+	return got, nil
 }
 
 // leave has a worker settle the answer to an attempt whose call has left.

@@ -43,10 +43,14 @@ func (s *lockState) launchRelease(ctx context.Context, limit <-chan time.Time, t
 	return err, nil
 }
 
-// unlockAlone leaves a command of an unlock, which was announced by beginCall, to a goroutine of its own.
+// unlockAlone leaves a command of an unlock, which was announced by beginCall, to a goroutine of its own. If the call is
+// interrupted, that one may still write its error.
 func (s *lockState) unlockAlone(ctx context.Context, limit <-chan time.Time, rest func(context.Context) error) (err, interrupted error) {
-	interrupted = s.callBegun(ctx, limit, nil, func(ctx context.Context) { err = rest(ctx) })
-	return err, interrupted
+	var result error
+	if interrupted = s.callBegun(ctx, limit, nil, func(ctx context.Context) { result = rest(ctx) }); interrupted != nil {
+		return nil, interrupted
+	}
+	return result, nil
 }
 
 // beginRelease begins to send the release, or returns nil.

@@ -118,7 +118,7 @@ func (a *acquisition) lead() (*ownership, error) {
 }
 
 // try makes one attempt. It waits for the answer as [Client.call] does.
-func (a *acquisition) try() (got attempt, err error) {
+func (a *acquisition) try() (attempt, error) {
 	s, w := a.s, a.w
 	if t, ok := s.startNow(a.ctx, a.limit); ok {
 		f, leads := s.prepare(t, w)
@@ -129,8 +129,11 @@ func (a *acquisition) try() (got attempt, err error) {
 		}
 		return f.fly(a.ctx, a.limit)
 	}
-	err = s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) })
-	return got, err
+	var got attempt
+	if err := s.call(a.ctx, a.limit, s.c.closing, func(ctx context.Context) { got = s.attempt(ctx, w) }); err != nil {
+		return attempt{}, err // and the attempt may still write its result
+	}
+	return got, nil
 }
 
 // settled reports whether another goroutine has ended this wait: by a hand-off, by a grant to another
