@@ -29,7 +29,7 @@ type kind struct {
 	forgets  bool // Redis loses its locks
 	oneLock  bool // only that of lockOf
 	refuses  bool // new connections
-	unseen   bool // MONITOR ends, or does not show that Redis refused half of a script
+	unseen   bool // MONITOR ends, or does not show that Redis refused a script or half of one
 
 	// prepare, if there is one, does what is to be done before the fault begins.
 	prepare func(r *round, s strike)

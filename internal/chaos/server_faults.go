@@ -24,7 +24,7 @@ var serverKinds = []*kind{
 	{name: "client kill pubsub", weight: 5, least: 1 * ms, most: 2 * ms, strike: command("CLIENT", "KILL", "TYPE", "pubsub")},
 	{name: "client kill normal", weight: 5, least: 1 * ms, most: 2 * ms, unseen: true, strike: command("CLIENT", "KILL", "TYPE", "normal")},
 	{name: "client pause", weight: 4, least: 10 * ms, most: 400 * ms, strike: clientPause},
-	{name: "busy script", weight: 4, least: 60 * ms, most: 700 * ms, strike: busyScript},
+	{name: "busy script", weight: 4, least: 60 * ms, most: 700 * ms, unseen: true, strike: busyScript},
 	{name: "full", weight: 4, least: 20 * ms, most: 700 * ms, unseen: true, strike: full},
 	{name: "read-only", weight: 3, least: 10 * ms, most: 500 * ms, unseen: true, strike: readOnly},
 }
