@@ -36,13 +36,14 @@ local owner = ARGV[1]
 
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type
 -- fails here, before anything is written. (MGET takes any type for none.)
-local ttl, held, fields, woken = -2, false, nil, nil -- -2: no key
+local ttl, held, fields, woken, rw = -2, false, nil, nil, false -- -2: no key
 local keys = redis.call('EXISTS', lock, epoch, turn)
 if keys > 0 then
   ttl = redis.call('PTTL', lock)
   fields = ttl ~= -2 and redis.call('HKEYS', lock) or {} -- one, as a rule
   for _, field in ipairs(fields) do
     held = held or field == owner
+    rw = rw or field == 'mode'
   end
 end
 if keys > 1 or keys == 1 and ttl == -2 then -- one of them is not the lock
@@ -51,6 +52,9 @@ if keys > 1 or keys == 1 and ttl == -2 then -- one of them is not the lock
   if mark and tonumber(mark) > tonumber(ARGV[3]) then
     return {-1}
   end
+end
+if rw then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
 end
 if ARGV[4] ~= '0' then
   redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])

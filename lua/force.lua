@@ -16,6 +16,9 @@
 if redis.call('HLEN', KEYS[1]) == 0 then
   return {0}
 end
+if redis.call('HEXISTS', KEYS[1], 'mode') == 1 then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
+end
 redis.call('DEL', KEYS[1])
 wake(KEYS[1], KEYS[2], KEYS[3], KEYS[4], nil, ARGV[1], ARGV[2])
 return {1}

@@ -10,4 +10,7 @@
 local count = redis.call('HGET', KEYS[1], ARGV[1])
 local ttl = redis.call('PTTL', KEYS[1])
 local holder = redis.call('HKEYS', KEYS[1])[1]
+if redis.call('HEXISTS', KEYS[1], 'mode') == 1 then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
+end
 return {ttl, tonumber(count or '0'), holder or ''}

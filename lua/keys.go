@@ -7,10 +7,14 @@ import "strings"
 type Keys struct {
 	Lock   string // the lock's hash
 	client string
+	rw     bool // of a read-write lock: Redisson has another channel for that
 }
 
 // KeysOf returns the keys of the lock kept at key, for the client with that id.
 func KeysOf(key, client string) Keys { return Keys{Lock: key, client: client} }
+
+// RWKeysOf returns the keys of the read-write lock kept at key, for the client with that id.
+func RWKeysOf(key, client string) Keys { return Keys{Lock: key, client: client, rw: true} }
 
 // A kind is the beginning of the name of another key or of a channel.
 type kind string
@@ -29,6 +33,12 @@ const (
 
 	// grants stands for a key that begins as the epochs do.
 	grants kind = "grants"
+
+	// rwChannels is what the channels of a read-write lock begin with. readers and barriers stand for keys that begin
+	// as the registry of waiters and the turns do, so that a Redis user who may lock needs no further right.
+	rwChannels kind = "redisson_rwlock"
+	readers    kind = "readers"
+	barriers   kind = "barrier"
 )
 
 // Epoch is the key of this client's epoch.
@@ -55,6 +65,29 @@ func (k Keys) Channel() string { return k.one(channels) }
 // counted.
 func (k Keys) Listeners() string { return k.one(listeners) }
 
+// Readers is the key of the registry of clients that wait to read.
+func (k Keys) Readers() string { return k.one(readers) }
+
+// Barrier is the key that bars further readers while a writer waits.
+func (k Keys) Barrier() string { return k.one(barriers) }
+
+// Marker is the key that lives as long as a reader does. Redisson names it so, and has one for each of a
+// reader's holds.
+func (k Keys) Marker(field string) string { return k.markers() + field + firstMarker }
+
+const (
+	markerInfix = ":rwlock_timeout:"
+	firstMarker = markerInfix + "1"
+)
+
+// markers is what the markers of all readers begin with, as by Redisson's suffixName.
+func (k Keys) markers() string {
+	if strings.Contains(k.Lock, "{") {
+		return k.Lock + ":"
+	}
+	return "{" + k.Lock + "}:"
+}
+
 // Own is the channel of this client.
 func (k Keys) Own() string { return k.one(own) }
 
@@ -63,14 +96,14 @@ func (k Keys) Own() string { return k.one(own) }
 func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").one(clients) }
 
 // Reserved reports whether a lock kept at key could be taken for a key or channel that belongs to
-// another lock: its key begins as only these names do.
+// another lock: its key begins as only these names do, or is named as the marker of a reader.
 func Reserved(key string) bool {
-	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients} {
+	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients, rwChannels} {
 		if rest, found := strings.CutPrefix(key, string(kind)); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
 			return true
 		}
 	}
-	return false
+	return strings.Contains(key, markerInfix)
 }
 
 // several returns the names of at most six kinds, in their order. They share one allocation: the
@@ -84,6 +117,8 @@ func (k Keys) several(kinds ...kind) (names [6]string) {
 			size += len(channels) + len(":") + len(k.client)
 		case grants:
 			size += len(epochs) + len(":")
+		case readers, barriers:
+			size += len(waiters) + len(":")
 		}
 	}
 	var all strings.Builder
@@ -116,8 +151,15 @@ func (k Keys) write(to *strings.Builder, kind kind) {
 		kind, suffix = channels, k.client
 	case grants:
 		kind, suffix = epochs, string(grants)
+	case readers:
+		kind, suffix = waiters, string(readers)
+	case barriers:
+		kind, suffix = turns, string(barriers)
 	case epochs:
 		suffix = k.client
+	}
+	if kind == channels && k.rw {
+		kind = rwChannels
 	}
 	to.WriteString(string(kind))
 	switch ours := kind == epochs || kind == turns || kind == waiters; {

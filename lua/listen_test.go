@@ -20,6 +20,9 @@ func listen(t *testing.T, r *rig, channels ...string) *subscription {
 	t.Helper()
 	all := slices.Clone(channels)
 	for _, channel := range channels {
+		if rest, ok := strings.CutPrefix(channel, "redisson_rwlock"); ok {
+			all = append(all, "redlatch_listeners"+rest)
+		}
 		if rest, ok := strings.CutPrefix(channel, "redisson_lock__channel"); ok {
 			all = append(all, "redlatch_listeners"+rest)
 		}

@@ -109,7 +109,10 @@ type Inspection struct {
 
 // Inspect reads the lock from the master.
 func Inspect(ctx context.Context, p Processor, k *Keys, owner string) (Inspection, error) {
-	r, err := inspectScript.run(ctx, p, []string{k.Lock}, owner)
+	return inspection(inspectScript.run(ctx, p, []string{k.Lock}, owner))
+}
+
+func inspection(r []any, err error) (Inspection, error) {
 	if err != nil {
 		return Inspection{}, err
 	}

@@ -17,8 +17,8 @@ const (
 )
 
 // FieldOwner names the owner that must hold the lock at Lock: Owner or, while the client is handing
-// the lock over, Next.
-type FieldOwner struct{ Lock, Owner, Next string }
+// the lock over, Next. A reader of a read-write lock has a Marker and no Next.
+type FieldOwner struct{ Lock, Owner, Next, Marker string }
 
 // renewTogether is how many locks one script renews at most: it takes Redis 1 to 4 ms, in which Redis
 // serves no other client.
@@ -30,21 +30,11 @@ const renewTogether = 500
 // were refused, the first one if there are several. An entry whose script has no reply is Refused.
 // Without any reply there are no entries.
 func Renew(ctx context.Context, p Processor, owners []FieldOwner, lease time.Duration) ([]Renewal, error) {
-	var batches []*invocation
-	for part := range slices.Chunk(owners, renewTogether) {
-		locks := make([]string, len(part))
-		args := make([]any, 0, 1+2*len(part))
-		args = append(args, ms(lease))
-		for i, t := range part {
-			locks[i] = t.Lock
-			args = append(args, t.Owner, t.Next)
-		}
-		batches = append(batches, &invocation{keys: locks, args: args})
-	}
-	renewScript.runAll(ctx, p, batches)
+	batches, places := renewalBatches(owners, lease)
+	runAll(ctx, p, batches)
 
-	renewals, replied, refused := make([]Renewal, 0, len(owners)), 0, error(nil)
-	for _, b := range batches {
+	renewals, replied, refused := make([]Renewal, len(owners)), 0, error(nil)
+	for i, b := range batches {
 		part, err := b.renewals()
 		if part != nil {
 			replied++
@@ -52,15 +42,49 @@ func Renew(ctx context.Context, p Processor, owners []FieldOwner, lease time.Dur
 		if refused == nil {
 			refused = err
 		}
-		for range len(b.keys) - len(part) {
-			part = append(part, Refused)
+		for n, place := range places[i] {
+			renewals[place] = Refused
+			if n < len(part) {
+				renewals[place] = part[n]
+			}
 		}
-		renewals = append(renewals, part...)
 	}
 	if replied == 0 {
 		return nil, refused
 	}
 	return renewals, refused
+}
+
+// renewalBatches are the scripts that renew the owners. places are the indices of each batch's owners.
+func renewalBatches(owners []FieldOwner, lease time.Duration) (batches []*invocation, places [][]int) {
+	var readers, rest []int
+	for i, t := range owners {
+		if t.Marker != "" {
+			readers = append(readers, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for part := range slices.Chunk(rest, renewTogether) {
+		b := &invocation{script: renewScript, of: len(part), keys: make([]string, len(part)), args: make([]any, 0, 1+2*len(part))}
+		b.args = append(b.args, ms(lease))
+		for i, n := range part {
+			b.keys[i] = owners[n].Lock
+			b.args = append(b.args, owners[n].Owner, owners[n].Next)
+		}
+		batches, places = append(batches, b), append(places, part)
+	}
+	for part := range slices.Chunk(readers, readersTogether) {
+		batches, places = append(batches, readRenewal(pick(owners, part), lease)), append(places, part)
+	}
+	return batches, places
+}
+
+func pick(owners []FieldOwner, places []int) (picked []FieldOwner) {
+	for _, n := range places {
+		picked = append(picked, owners[n])
+	}
+	return picked
 }
 
 // renewals reads the reply to one script.
@@ -69,10 +93,10 @@ func (b *invocation) renewals() ([]Renewal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(r) < len(b.keys) {
-		return nil, fmt.Errorf("renew: %d replies for %d locks", len(r), len(b.keys))
+	if len(r) < b.of {
+		return nil, fmt.Errorf("renew: %d replies for %d locks", len(r), b.of)
 	}
-	renewals := make([]Renewal, len(b.keys))
+	renewals := make([]Renewal, b.of)
 	for i := range renewals {
 		switch number(r, i) {
 		case 1:
@@ -83,8 +107,8 @@ func (b *invocation) renewals() ([]Renewal, error) {
 			renewals[i] = Refused
 		}
 	}
-	if len(r) > len(b.keys) {
-		err = refusal(text(r, len(b.keys)))
+	if len(r) > b.of {
+		err = refusal(text(r, b.of))
 	}
 	return renewals, err
 }

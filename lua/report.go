@@ -13,6 +13,10 @@ type Report struct {
 	RedissonWaiters int           // clients of Redisson that wait; -1 if they cannot be counted
 	Fields          []Field       // the hash; none when free
 	Waiting         []Waiting     // registered clients, in the order of their arrival
+
+	// Of a read-write lock:
+	Mode    string    // read or write; empty when free
+	Reading []Waiting // registered clients that wait to read; Waiting has those that wait to write
 }
 
 // Field is one field of the hash.
@@ -38,6 +42,11 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 	if err != nil {
 		return Report{}, err
 	}
+	return reportOf(reply), nil
+}
+
+// reportOf reads what the reports of all kinds of locks have in common.
+func reportOf(reply []any) Report {
 	r := Report{RedissonWaiters: int(number(reply, 3))}
 	r.Token, _ = strconv.ParseInt(text(reply, 2), 10, 64) // another program's key may hold anything
 	if left := number(reply, 0); left != -2 {
@@ -47,12 +56,18 @@ func ReadReport(ctx context.Context, p Processor, k *Keys, w Wake, fencing bool)
 		n, _ := strconv.Atoi(count)
 		r.Fields = append(r.Fields, Field{Owner: owner, Count: n})
 	}
+	r.Waiting = waitingOf(reply, 5)
+	return r
+}
+
+// waitingOf reads a registry that is an element of a report.
+func waitingOf(reply []any, i int) (all []Waiting) {
 	now, _ := strconv.ParseFloat(text(reply, 1), 64)
-	for client, arrival := range pairs(reply, 5) {
+	for client, arrival := range pairs(reply, i) {
 		came, _ := strconv.ParseFloat(arrival, 64)
-		r.Waiting = append(r.Waiting, Waiting{Client: client, For: max(0, time.Duration(now-came)*time.Microsecond)})
+		all = append(all, Waiting{Client: client, For: max(0, time.Duration(now-came)*time.Microsecond)})
 	}
-	return r, nil
+	return all
 }
 
 // pairs iterates over a list of strings in a reply, two at a time.

@@ -16,6 +16,9 @@
 
 local lock, waiters, token = KEYS[1], KEYS[2], KEYS[3]
 
+if redis.call('HEXISTS', lock, 'mode') == 1 then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
+end
 -- HKEYS and HGET, and not HGETALL: a user who may lock may call them.
 local fields = {}
 for i, field in ipairs(redis.call('HKEYS', lock)) do

@@ -59,7 +59,7 @@ func TestReportOfRedissonWaiters(t *testing.T) {
 		if _, err := java.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.rdb.HSet(t.Context(), name, "mode", "write")
+		r.rdb.HSet(t.Context(), name, "of no library", "1")
 		got := a.report(t, true)
 		if got.RedissonWaiters != 1 || len(got.Fields) != 2 {
 			t.Fatalf("%+v", got)

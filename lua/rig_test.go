@@ -56,7 +56,8 @@ func (r *rig) wantTidy(t *testing.T) {
 		if slices.Contains(r.strange, key) {
 			continue
 		}
-		known := key == k.Lock || key == k.Turn() || key == k.Waiters() || key == k.Token() || strings.HasPrefix(key, k.Epoch())
+		known := key == k.Lock || key == k.Turn() || key == k.Waiters() || key == k.Token() || strings.HasPrefix(key, k.Epoch()) ||
+			key == k.Readers() || key == k.Barrier() || strings.Contains(key, ":rwlock_timeout:")
 		if !known {
 			t.Errorf("a key that nobody knows: %q", key)
 		}

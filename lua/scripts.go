@@ -42,6 +42,29 @@ var (
 	reportSource string
 	//go:embed inspect.lua
 	inspectSource string
+
+	//go:embed rw.lua
+	rwFunction string
+	//go:embed read_acquire.lua
+	readAcquireSource string
+	//go:embed write_acquire.lua
+	writeAcquireSource string
+	//go:embed read_count.lua
+	readCountSource string
+	//go:embed read_renew.lua
+	readRenewSource string
+	//go:embed rw_release.lua
+	rwReleaseSource string
+	//go:embed rw_linger.lua
+	rwLingerSource string
+	//go:embed rw_leave.lua
+	rwLeaveSource string
+	//go:embed rw_force.lua
+	rwForceSource string
+	//go:embed rw_inspect.lua
+	rwInspectSource string
+	//go:embed rw_report.lua
+	rwReportSource string
 )
 
 var (
@@ -55,6 +78,17 @@ var (
 	lingerScript   = newScript(redissonFunction, lingerSource)
 	reportScript   = newScript(redissonFunction, reportSource)
 	inspectScript  = newScript(inspectSource)
+
+	readAcquireScript  = newScript(redissonFunction, rwFunction, readAcquireSource)
+	writeAcquireScript = newScript(raiseFunction, redissonFunction, rwFunction, writeAcquireSource)
+	readCountScript    = newScript(readCountSource)
+	readRenewScript    = newScript(readRenewSource)
+	rwReleaseScript    = newScript(redissonFunction, rwFunction, rwReleaseSource)
+	rwLingerScript     = newScript(redissonFunction, rwFunction, rwLingerSource)
+	rwLeaveScript      = newScript(redissonFunction, rwFunction, rwLeaveSource)
+	rwForceScript      = newScript(redissonFunction, rwFunction, rwForceSource)
+	rwInspectScript    = newScript(redissonFunction, rwFunction, rwInspectSource)
+	rwReportScript     = newScript(redissonFunction, rwFunction, rwReportSource)
 )
 
 // Processor sends one command; every go-redis client is one.

@@ -13,11 +13,13 @@ type Pipelined interface {
 	Pipeline() redis.Pipeliner
 }
 
-// invocation is one of several runs of a script.
+// invocation is one of several runs of scripts.
 type invocation struct {
-	keys []string
-	args []any
-	cmd  *redis.Cmd // the last command that was sent for it
+	script *script
+	keys   []string
+	args   []any
+	of     int        // how many things it is about
+	cmd    *redis.Cmd // the last command that was sent for it
 }
 
 // Pipelines reports whether several scripts go to p in one round trip.
@@ -26,24 +28,26 @@ func Pipelines(p Processor) bool {
 	return ok
 }
 
-// runAll runs the script several times as run does, in one pipeline if p can send one.
-func (s *script) runAll(ctx context.Context, p Processor, all []*invocation) {
-	s.sendAll(ctx, p, "evalsha", s.sha, all)
+// runAll runs scripts as run does, in one pipeline if p can send one.
+func runAll(ctx context.Context, p Processor, all []*invocation) {
+	sendAll(ctx, p, false, all)
 	var unknown []*invocation
 	for _, v := range all {
 		if NotRun(v.cmd.Err()) {
 			unknown = append(unknown, v)
 		}
 	}
-	s.sendAll(ctx, p, "eval", s.source, unknown)
+	sendAll(ctx, p, true, unknown)
 }
 
-// sendAll sends the script once for each invocation, in one pipeline if p can send one.
-func (s *script) sendAll(ctx context.Context, p Processor, name string, body any, all []*invocation) {
+// sendAll sends each script, in one pipeline if p can send one.
+func sendAll(ctx context.Context, p Processor, whole bool, all []*invocation) {
 	cmds := make([]redis.Cmder, len(all))
 	for i, v := range all {
-		line := append(s.line(len(v.args), v.keys...), v.args...)
-		line[0], line[1] = name, body
+		line := append(v.script.line(len(v.args), v.keys...), v.args...)
+		if whole {
+			line[0], line[1] = "eval", v.script.source
+		}
 		v.cmd = command(ctx, line)
 		cmds[i] = &onceOnly{Cmd: v.cmd}
 	}

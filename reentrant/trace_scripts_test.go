@@ -19,15 +19,20 @@ func scriptSources(t *testing.T) map[string]string {
 	for _, script := range regexp.MustCompile(`(\w+)Script\s+= newScript\((.*)\)`).FindAllStringSubmatch(string(composed), -1) {
 		for _, part := range strings.Split(script[2], ", ") {
 			part = strings.TrimSuffix(strings.TrimSuffix(part, "Function"), "Source")
-			b, err := os.ReadFile("../lua/" + part + ".lua")
+			b, err := os.ReadFile("../lua/" + inFileName(part) + ".lua")
 			must(t, err)
 			sources[script[1]] += string(b) + "\n"
 		}
 	}
-	if len(sources) != 10 {
+	if len(sources) != 20 {
 		t.Fatalf("%d scripts in lua/scripts.go", len(sources))
 	}
 	return sources
+}
+
+// inFileName is a name of the source as a script's file has it: readAcquire is in read_acquire.lua.
+func inFileName(name string) string {
+	return strings.ToLower(regexp.MustCompile(`[A-Z]`).ReplaceAllString(name, "_$0"))
 }
 
 func sha(source string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(source))) }

@@ -61,8 +61,7 @@ func TestFault60DifferentSettings(t *testing.T) {
 	locktest.TidyWithin(t, s, 3*time.Second, "shared:l")
 }
 
-// What stands at the key was written by somebody else in a form of its own: Redisson's
-// read-write lock, another library's fields, a count that is no number. It is a lock
+// What stands at the key was written by somebody else in a form of its own: another library's fields, a count that is no number. It is a lock
 // that is held; nothing of it is changed, counted or taken for one's own.
 func TestFault60ForeignLayout(t *testing.T) {
 	t.Parallel()
@@ -70,13 +69,12 @@ func TestFault60ForeignLayout(t *testing.T) {
 	c := faultClient(t, s.Client(t))
 	me := owner(t.Context(), "me")
 	for what, fields := range map[string]map[string]string{
-		"Redisson's lock":            {"0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73": "2"},
-		"Redisson's read-write lock": {"mode": "read", "0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73": "1"},
-		"no count":                   {"somebody": "yes"},
-		"a count of nought":          {"somebody": "0"},
-		"several holders":            {"a": "1", "b": "1", "c": "1"},
-		"another owner's of mine":    {c.ID() + ":you": "1"},
-		"a field with my id only":    {c.ID(): "1"},
+		"Redisson's lock":         {"0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73": "2"},
+		"no count":                {"somebody": "yes"},
+		"a count of nought":       {"somebody": "0"},
+		"several holders":         {"a": "1", "b": "1", "c": "1"},
+		"another owner's of mine": {c.ID() + ":you": "1"},
+		"a field with my id only": {c.ID(): "1"},
 	} {
 		l := c.NewLock(what)
 		for field, value := range fields {
@@ -102,5 +100,28 @@ func TestFault60ForeignLayout(t *testing.T) {
 		}
 		must(t, l.Lock(me))
 		must(t, l.Unlock(me))
+	}
+}
+
+// Redisson's read-write lock under the name of a plain lock is no lock of that kind: each call says so, and changes
+// nothing.
+func TestFault60ReadWriteLayout(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	c := faultClient(t, s.Client(t))
+	me := owner(t.Context(), "me")
+	l := c.NewLock("rw")
+	s.Do(t, "HSET", "rw", "mode", "read", "0f9a3b9e-9c1b-4b4e-9a43-1d0d2d6f8a55:73", "1")
+	s.Do(t, "PEXPIRE", "rw", "3600000")
+	before := bytesOf(t, s, "rw")
+	wants(t, l.Lock(me), reentrant.ErrForeignKey)
+	_, err := l.IsLocked(me)
+	wants(t, err, reentrant.ErrForeignKey)
+	_, err = l.ForceUnlock(me)
+	wants(t, err, reentrant.ErrForeignKey)
+	_, err = l.Info(me)
+	wants(t, err, reentrant.ErrForeignKey)
+	if after := bytesOf(t, s, "rw"); after != before {
+		t.Errorf("was %v, is %v", before, after)
 	}
 }

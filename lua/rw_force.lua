@@ -1,0 +1,36 @@
+-- rw_force: ends all reads, or the write hold, of a read-write lock, whoever has them, and passes the lock on.
+--
+-- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
+-- KEYS[2] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[3] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
+-- KEYS[4] readers  sorted set: client that waits to read -> arrival
+-- KEYS[5] barrier  string: a writer waits, and no further reader enters
+-- ARGV[1] mode     read or write: which of them
+-- ARGV[2] markers  what the markers of all readers begin with
+-- ARGV[3] channel  of the lock
+-- ARGV[4] how      to pass the lock on (redisson)
+--
+-- Replies {1} ended, {0} there was none. Reads inside a write hold stay, as with Redisson.
+--
+-- Twice or late: ends what is there by then, as the name says.
+
+local lock, turn, waiters, readers, barrier = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+
+if layout(lock) ~= ARGV[1] then
+  return {0}
+end
+if ARGV[1] == 'write' then
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    if field ~= 'mode' and not is_reader(field) then
+      redis.call('HDEL', lock, field)
+    end
+  end
+  if alive(lock, ARGV[2]) then
+    redis.call('HSET', lock, 'mode', 'read')
+    pass(false, true, turn, waiters, readers, barrier, ARGV[3], ARGV[4])
+    return {1}
+  end
+end
+redis.call('DEL', lock)
+pass(true, ARGV[1] == 'write', turn, waiters, readers, barrier, ARGV[3], ARGV[4])
+return {1}

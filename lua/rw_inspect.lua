@@ -1,0 +1,22 @@
+-- rw_inspect: reads one side of a read-write lock, at one instant and from the master.
+--
+-- KEYS[1] lock   hash: mode -> read or write, owner -> hold count
+-- ARGV[1] owner  whose hold count is wanted
+-- ARGV[2] mode   read or write: the side
+--
+-- Replies {ttl, count, holder}: ttl in ms, -1 without one, -2 when the side is
+-- free; count of the owner, 0 if it holds nothing; holder '' when free. During a write hold the
+-- reading side is held if the writer reads.
+
+local lock = KEYS[1]
+
+local mode = layout(lock)
+if not mode then
+  return {-2, 0, ''}
+end
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+  if field ~= 'mode' and is_reader(field) == (ARGV[2] == 'read') then
+    return {redis.call('PTTL', lock), tonumber(redis.call('HGET', lock, ARGV[1]) or '0'), field}
+  end
+end
+return {-2, 0, ''}
