@@ -15,6 +15,7 @@
 //	redlatch_waiters:{name}           sorted set: client id -> arrival, by Redis' clock
 //	redlatch_turn:{name}              the client that was woken; others find the free lock taken
 //	redlatch_epoch:{name}:id          commands of that client numbered below it are stale
+//	redlatch_turn:{name}:barrier      of a read-write lock: a writer waits; see docs/protocol.md for its other keys
 //	redlatch_client:{prefix+id}       what a client calls itself, if it does; in a slot of its own
 //
 // # Twice, late, never

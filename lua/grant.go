@@ -30,6 +30,8 @@ type Acquire struct {
 	// Departed are owners of the client that do not wait any more, and to whom a release may have granted
 	// the lock. Owner gets it then.
 	Departed []string
+
+	ReadersFirst bool // of a read-write lock: no reader waits for a writer that waits
 }
 
 // MaybeRegistered stands for the arrival of a client that asked to be registered and got no answer.

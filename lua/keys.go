@@ -16,6 +16,9 @@ func KeysOf(key, client string) Keys { return Keys{Lock: key, client: client} }
 // RWKeysOf returns the keys of the read-write lock kept at key, for the client with that id.
 func RWKeysOf(key, client string) Keys { return Keys{Lock: key, client: client, rw: true} }
 
+// ReadWrite reports whether the keys are of a read-write lock.
+func (k Keys) ReadWrite() bool { return k.rw }
+
 // A kind is the beginning of the name of another key or of a channel.
 type kind string
 

@@ -35,11 +35,8 @@ func RWOwner(field string) (owner string, reads bool) {
 	return owner, !writes
 }
 
-// RWAcquire asks for a read-write lock.
-type RWAcquire struct {
-	Acquire
-	ReadersFirst bool // no reader waits for a writer that waits
-}
+// RWAcquire asks for a read-write lock. Nonce, Claim and Departed do not matter: no release grants it.
+type RWAcquire Acquire
 
 func (a *RWAcquire) line(k *Keys) []any {
 	n := k.several(epochs, turns, waiters, readers, barriers)

@@ -131,10 +131,10 @@ func TestRWLate(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.rw("a")
 		late := a.next()
-		wantVerdict(t, "read", a.take(t, a.reader("1"), lua.RWAcquire{Acquire: lua.Acquire{Order: a.marked()}}).Verdict, lua.Done)
+		wantVerdict(t, "read", a.take(t, a.reader("1"), lua.RWAcquire{Order: a.marked()}).Verdict, lua.Done)
 		r.unchanged(t, func() {
-			wantVerdict(t, "read", a.take(t, a.reader("2"), lua.RWAcquire{Acquire: lua.Acquire{Order: late}}).Verdict, lua.Stale)
-			wantVerdict(t, "write", a.take(t, a.writer("2"), lua.RWAcquire{Acquire: lua.Acquire{Order: late}}).Verdict, lua.Stale)
+			wantVerdict(t, "read", a.take(t, a.reader("2"), lua.RWAcquire{Order: late}).Verdict, lua.Stale)
+			wantVerdict(t, "write", a.take(t, a.writer("2"), lua.RWAcquire{Order: late}).Verdict, lua.Stale)
 			v, _ := a.free(t, a.reader("1"), late)
 			wantVerdict(t, "release", v, lua.Stale)
 			g, err := lua.RWCount{Owner: a.reader("1"), Count: 7, Order: late}.Run(t.Context(), a.p, &a.keys)
@@ -247,7 +247,7 @@ func TestDeadReaders(t *testing.T) {
 func TestReadLeases(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.rw("a")
-		long, short := lua.RWAcquire{Acquire: lua.Acquire{Lease: lease}}, lua.RWAcquire{Acquire: lua.Acquire{Lease: 20 * time.Second}}
+		long, short := lua.RWAcquire{Lease: lease}, lua.RWAcquire{Lease: 20 * time.Second}
 		a.take(t, a.reader("1"), long)
 		a.take(t, a.reader("2"), short)
 		r.wantTTL(t, name, lease)
@@ -299,7 +299,7 @@ func TestWriteLease(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.rw("a")
 		a.write(t, "1")
-		a.take(t, a.writer("1"), lua.RWAcquire{Acquire: lua.Acquire{Lease: time.Second}})
+		a.take(t, a.writer("1"), lua.RWAcquire{Lease: time.Second})
 		r.wantTTL(t, name, lease)
 		a.read(t, "1")
 		r.wantTTL(t, name, lease)
@@ -310,7 +310,7 @@ func TestWriteLease(t *testing.T) {
 func TestWriteTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
 		a := r.rw("a")
-		fenced := lua.RWAcquire{Acquire: lua.Acquire{Fencing: true}}
+		fenced := lua.RWAcquire{Fencing: true}
 		first := a.take(t, a.writer("1"), fenced).Token
 		a.wantFreed(t, a.writer("1"))
 		if g := a.take(t, a.reader("1"), fenced); g.Verdict != lua.Done || g.Token != 0 {

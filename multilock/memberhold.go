@@ -88,7 +88,7 @@ func permanent(err error) bool {
 	}
 	for _, target := range []error{
 		ErrMembers, reentrant.ErrLost, reentrant.ErrClosed, reentrant.ErrForeignKey, reentrant.ErrInvalidName,
-		reentrant.ErrInvalidLease, reentrant.ErrInvalidOwner, reentrant.ErrInvalidOption,
+		reentrant.ErrInvalidLease, reentrant.ErrInvalidOwner, reentrant.ErrInvalidOption, reentrant.ErrUpgrade,
 	} {
 		if errors.Is(err, target) {
 			return true

@@ -65,7 +65,7 @@ func (l *Lock) ancestor(ctx context.Context, holder string) Ancestor {
 	if goroutine != "" {
 		caller = l.c.id + ":" + goroutine
 	}
-	if holder == caller {
+	if holder == l.fieldOf(caller) {
 		return AncestorGoroutine
 	}
 	return ""

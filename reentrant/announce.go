@@ -56,7 +56,7 @@ func (o *ownership) inform(f func()) {
 func (o *ownership) tellLost(err *LostError) {
 	c := o.s.c
 	c.counters.losses.Add(1)
-	e := Event{Ctx: leaseOf(o.Lease()).by, Name: err.Name, Owner: err.Owner, Held: err.Held, Err: err}
+	e := Event{Ctx: leaseOf(o.Lease()).by, Name: err.Name, Kind: o.eventKind(), Owner: err.Owner, Held: err.Held, Err: err}
 	if c.mute {
 		c.observer.lost(e) // a loss is logged all the same, and no event comes before it
 		return
@@ -71,7 +71,7 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 	if c.mute {
 		return // before two allocations that each release would pay for the event
 	}
-	e := Event{Ctx: leaseOf(o.Lease()).by, Name: o.s.name, Owner: o.Owner(), Held: held, Err: err}
+	e := Event{Ctx: leaseOf(o.Lease()).by, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Held: held, Err: err}
 	o.inform(func() {
 		if err != nil {
 			c.observer.unconfirmed(e)

@@ -93,7 +93,7 @@ func (f *flight) land(ctx context.Context, answer lua.Granted, err error) attemp
 	if o := got.hold; o != nil && !s.c.mute {
 		// Without the turn: a slow event function must not hold up the lock's commands.
 		o.announce(func() {
-			s.c.acquired(Event{Ctx: f.w.ctx, Name: s.name, Owner: o.Owner(), Token: o.Token(), Waited: time.Since(f.w.Began)})
+			s.c.acquired(Event{Ctx: f.w.ctx, Name: s.name, Kind: o.eventKind(), Owner: o.Owner(), Token: o.Token(), Waited: time.Since(f.w.Began)})
 		})
 	}
 	return got
@@ -106,6 +106,7 @@ func (f *flight) settle(answer lua.Granted, err error) (got attempt, unwanted *o
 		err = errStale
 	}
 	f.t.settle(f.command.Order, err)
+	f.s.disprove(f.w, err == nil && answer.Verdict == lua.Done)
 	return f.s.settleAttempt(f.w, answer, err, f.heard, f.sent, &f.acks)
 }
 
@@ -133,6 +134,7 @@ func (s *lockState) beginAttempt(w *waiter) (heard bool, command lua.Acquire, le
 	command = lua.Acquire{
 		Owner: w.Owner, Lease: w.Lease, Client: s.c.id, Since: s.state.Arrival(), Fencing: w.Fencing,
 		AfterRedisson: s.afterRedisson.Load(), Departed: s.state.Grantees(w.Owner),
+		ReadersFirst: w.readersFirst,
 	}
 	if heard = s.listening(); heard {
 		command.Register = registryTTL

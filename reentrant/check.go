@@ -121,7 +121,7 @@ func (c *Client) checkLike(ctx, lasting context.Context, l *Lock, found *finding
 		}
 		// Not by NewLock: this name is longer than the name of l, which may be as long as NewLock allows.
 		// Redis takes longer names.
-		lock := &Lock{c: c, kind: l.kind, name: name, fencing: l.fencing, keys: l.kind.keys(c.cfg.prefix+name, c.id)}
+		lock := &Lock{c: c, kind: l.kind, mode: l.mode, name: name, fencing: l.fencing, keys: l.kind.keys(c.cfg.prefix+name, c.id)}
 		c.checkLock(ctx, lasting, lock, found)
 	}
 }
@@ -162,7 +162,7 @@ func (c *Client) checkLock(ctx, lasting context.Context, lock *Lock, found *find
 // tryOnce takes the lock once and releases it. It does so without fencing, whose counter would stay.
 func (l *Lock) tryOnce(ctx context.Context, server string) error {
 	ctx = WithOwner(ctx, "check")
-	lock := &Lock{c: l.c, kind: l.kind, name: l.name, keys: l.keys}
+	lock := &Lock{c: l.c, kind: l.kind, mode: l.mode, name: l.name, keys: l.keys}
 	switch ok, err := lock.TryLock(ctx, 0, 0); {
 	case err != nil:
 		return err

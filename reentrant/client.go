@@ -29,6 +29,7 @@ type Client struct {
 	reach    reach
 	cfg      config
 	core     lockstate.Config // what of cfg the lock states go by
+	coreRW   lockstate.Config // the same for read-write locks, which are not handed over inside the Client
 	id       string
 	commands *redisio.Courier  // rdb, in pipelines while many goroutines use it
 	single   lua.Processor     // rdb, each command by itself
@@ -114,6 +115,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
 	}
+	c.coreRW = c.core
+	c.coreRW.Handoff = lockstate.Never
 	for i := range c.states {
 		c.states[i] = make(map[string]*lockState)
 	}
@@ -168,12 +171,16 @@ func (c *Client) ID() string { return c.id }
 // NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix included)
 // without control characters; braces may only form one hash tag, as in "order:{42}". With the
 // prefix, it may not begin as the keys that belong to other locks do: with redlatch_epoch,
-// redlatch_turn, redlatch_waiters, redlatch_listeners, redlatch_client, redisson_lock_token or
-// redisson_lock__channel, each followed by ":" or "{". It does no I/O; with a bad name every
+// redlatch_turn, redlatch_waiters, redlatch_listeners, redlatch_client, redisson_lock_token,
+// redisson_lock__channel or redisson_rwlock, each followed by ":" or "{"; and it may not contain ":rwlock_timeout:". It does no I/O; with a bad name every
 // method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
 // of the same name and Client are the same lock.
 func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
-	l := &Lock{c: c, kind: plain, name: name, err: checkName(c.cfg.prefix, name)}
+	return c.newLock(plain, name, opts)
+}
+
+func (c *Client) newLock(k *kind, name string, opts []LockOption) *Lock {
+	l := &Lock{c: c, kind: k, name: name, err: checkName(c.cfg.prefix, name)}
 	for _, opt := range opts {
 		opt(l)
 	}

@@ -14,7 +14,7 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.actAs(id)
+	l.actFor(r, id)
 	l.complement(ctx, r)
 	if ctx.Err() != nil {
 		return nil, l.refused(r, &NotAcquiredError{Name: l.name, Err: whyEnded(ctx)})
@@ -37,7 +37,8 @@ func (l *Lock) acquire(ctx context.Context, r *request) (*ownership, error) {
 // complement adds to a request what the Client and the lock fix for it.
 func (l *Lock) complement(ctx context.Context, r *request) {
 	r.Lease, r.Fixed = l.c.leaseOf(r.terms)
-	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.kind.mode, l.fencing, time.Now()
+	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.mode, l.fencing, time.Now()
+	r.readersFirst = l.readersFirst
 	r.quick, r.Single = l.c.quickLimit(r), r.single()
 	r.Once = r.quick > 0
 }
@@ -59,8 +60,14 @@ func (l *Lock) enter(ctx context.Context, r *request) (*ownership, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.actAs(id)
+		l.actFor(r, id)
 	}
+}
+
+// actFor sets for whom the call acts.
+func (l *Lock) actFor(r *request, id identity) {
+	r.actAs(id)
+	r.Sibling = l.sibling(id.owner)
 }
 
 // enter re-enters the lock if the owner holds it, and queues otherwise, unless the owner
@@ -106,6 +113,8 @@ func (s *lockState) join(r *request) (reenters *ownership, w *waiter, at arrival
 		return ownershipOf(entry.Of), nil, at, nil
 	case lockstate.Owed:
 		return nil, nil, at, ownershipOf(entry.Loss.Last()).err
+	case lockstate.Upgrade:
+		return nil, nil, at, &UpgradeError{Name: s.name, Owner: entry.Of.Owner()}
 	case lockstate.Refuse:
 		return nil, nil, at, &NotAcquiredError{Name: s.name, Err: ErrClosed}
 	case lockstate.Busy:

@@ -53,6 +53,7 @@ type Event struct {
 	Ctx context.Context
 
 	Name  string
+	Kind  string // "read" or "write" of a [ReadWriteLock]; otherwise empty
 	Owner string // the owner's field in the lock's hash
 
 	Holder     string        // the other owner's field
@@ -106,6 +107,9 @@ func (o *observer) tell(f func(Event), level slog.Level, message string, e Event
 func (e *Event) attrs() (attrs []slog.Attr) {
 	if e.Name != "" {
 		attrs = append(attrs, slog.String("lock", e.Name), slog.String("owner", e.Owner))
+	}
+	if e.Kind != "" {
+		attrs = append(attrs, slog.String("kind", e.Kind))
 	}
 	if e.Holder != "" {
 		attrs = append(attrs, slog.String("holder", e.Holder))
@@ -165,8 +169,8 @@ func (o *observer) granted(w *waiter) {
 		return // in a write-behind hand-off even this costs time that can be measured
 	}
 	from, to := ownershipOf(w.HandedBy()), ownershipOf(w.Ownership())
-	e := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.Owner(), From: from.Owner(), Held: to.Since().Sub(from.Since())}
-	got := Event{Ctx: w.ctx, Name: to.s.name, Owner: to.Owner(), Token: to.Token(), Waited: to.Since().Sub(w.Began)}
+	e := Event{Ctx: w.ctx, Name: to.s.name, Kind: to.eventKind(), Owner: to.Owner(), From: from.Owner(), Held: to.Since().Sub(from.Since())}
+	got := Event{Ctx: w.ctx, Name: to.s.name, Kind: to.eventKind(), Owner: to.Owner(), Token: to.Token(), Waited: to.Since().Sub(w.Began)}
 	if from.Refused() {
 		to.announce(func() { o.acquired(got) })
 		return

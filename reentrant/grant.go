@@ -55,12 +55,13 @@ type expectedGrant struct {
 // expectGrant has the attempt that is about to be sent ask for a grant, and returns its nonce and its claim. The
 // nonce is empty if a release is to wake the waiter instead:
 //
+//   - A read-write lock is passed on by rules of its own (lua/rw.lua).
 //   - A hold with a fixed lease, or of a MultiLock, is made for more than the claim.
 //   - With WithReplicaAcks the command that grants the lock is the waiter's own, and asks the replicas.
 //   - A write-behind hand-off needs a lease that lasts.
 func (t turn) expectGrant(w *waiter, sent time.Time) (nonce string, claim time.Duration) {
 	q := &t.s.sequencer
-	if w.Fixed || w.member || t.s.c.cfg.replicas > 0 || t.s.c.cfg.handoff == WriteBehind || q.registrations%ungranted == ungranted-1 {
+	if t.s.kind.twoModes || w.Fixed || w.member || t.s.c.cfg.replicas > 0 || t.s.c.cfg.handoff == WriteBehind || q.registrations%ungranted == ungranted-1 {
 		return "", 0
 	}
 	e := &expectedGrant{nonce: rand.Text(), sent: sent, claim: min(claimTime, w.Lease)}
@@ -95,7 +96,7 @@ func (s *lockState) takeGrant(w *waiter) *ownership {
 	o := s.acceptGrant(w, e)
 	if o != nil && !s.c.mute {
 		o.announce(func() { // without the turn, as after an attempt
-			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Owner: o.Owner(), Token: o.Token(), Waited: time.Since(w.Began)})
+			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Kind: o.eventKind(), Owner: o.Owner(), Token: o.Token(), Waited: time.Since(w.Began)})
 		})
 	}
 	return o

@@ -43,7 +43,7 @@ func (l *Lock) identify(ctx context.Context) (identity, error) {
 	if s := scope.Of(ctx); s != nil || l.err != nil {
 		return l.find(s, false)
 	}
-	return identity{owner: l.c.goroutine()}, nil
+	return identity{owner: l.fieldOf(l.c.goroutine())}, nil
 }
 
 // identifyToLeave is identify for an Unlock. A hold that was released counts as long as the ownership
@@ -66,7 +66,7 @@ func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 		case *holdScope:
 			id, found = l.ownedBy((*handle)(s), leaving)
 		case *scope.Named:
-			return identity{owner: l.c.id + ":" + s.Owner, shared: true}, s.Err
+			return identity{owner: l.fieldOf(l.c.id + ":" + s.Owner), shared: true}, s.Err
 		case *scope.Bound:
 			if bound == nil {
 				bound = s
@@ -79,13 +79,14 @@ func (l *Lock) find(s scope.Scope, leaving bool) (identity, error) {
 		}
 	}
 	if bound != nil {
-		return identity{owner: l.c.id + ":" + bound.Owner, shared: true}, nil
+		return identity{owner: l.fieldOf(l.c.id + ":" + bound.Owner), shared: true}, nil
 	}
-	return identity{owner: l.c.goroutine()}, nil
+	return identity{owner: l.fieldOf(l.c.goroutine())}, nil
 }
 
 // ownedBy is the identity that a hold gives. The hold has to be one of this lock, and not ended by a
-// release.
+// release. It may be one in the other mode. If it is lost, a call that comes from it has to hear of that; the release of a
+// hold in this mode does not.
 func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	o := hold.h
 	if !o.s.of(l) {
@@ -96,6 +97,13 @@ func (l *Lock) ownedBy(hold *handle, leaving bool) (id identity, found bool) {
 	switch {
 	case hold.released && !(leaving && o.live()):
 		return identity{}, false
+	case o.Mode() != l.mode:
+		id = identity{owner: l.inMode(o.Owner()), shared: true}
+		lost := errors.Is(o.err, ErrLost)
+		if lost && !leaving {
+			id.lost = o.err
+		}
+		return id, o.live() || lost
 	case o.live():
 		return identity{owner: o.Owner(), ownership: o, shared: true}, true
 	case errors.Is(o.err, ErrLost):
@@ -114,7 +122,7 @@ func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bo
 			}
 		}
 		if owner, at, ended := cover.Ended(p); ended {
-			if id, found := l.heldSince(l.c.id+":"+owner, at); found {
+			if id, found := l.heldSince(l.fieldOf(l.c.id+":"+owner), at); found {
 				return id, true
 			}
 		}
@@ -129,7 +137,7 @@ func (l *Lock) coveredBy(cover multi.Cover, leaving bool) (id identity, found bo
 	if !covered {
 		return identity{}, false
 	}
-	return identity{owner: l.c.id + ":" + covering.Owner, lost: covering.Lost, shared: true}, true
+	return identity{owner: l.fieldOf(l.c.id + ":" + covering.Owner), lost: covering.Lost, shared: true}, true
 }
 
 // heldSince is the identity of the owner if it holds the lock, and took it at then or before.

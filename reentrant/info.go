@@ -23,7 +23,12 @@ type Info struct {
 	// Holder is the Client, without an owner.
 	Kept bool
 
-	// Others are further fields in the lock's hash, at most 15. Neither Redlatch nor Redisson makes any.
+	// Mode says of a [ReadWriteLock] how it is held: "read" or "write", and empty when free. During a write the owners
+	// that read are the writer.
+	Mode string
+
+	// Others are further fields in the lock's hash, at most 15: the other readers of a [ReadWriteLock]. In a
+	// lock of another kind neither Redlatch nor Redisson makes any.
 	Others []Party
 
 	// Token is the last fencing token that was issued for this name: the holder's, if the holder's lock
@@ -90,9 +95,9 @@ func (i Info) String() string {
 
 // infoOf makes an Info of Redis' report and of the calls that wait in this Client.
 func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
-	i := Info{Name: l.name, At: at, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
+	i := Info{Name: l.name, At: at, Mode: r.Mode, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
 	for n, field := range r.Fields {
-		p, kept := partyOf(field.Owner)
+		p, kept := l.partyOf(field.Owner)
 		p.Here = p.From == FromGo && p.Client == l.c.id
 		if n > 0 {
 			i.Others = append(i.Others, p)
@@ -100,12 +105,18 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 		}
 		i.Held, i.Holder, i.Count, i.Kept = true, p, field.Count, kept
 	}
-	for _, w := range r.Waiting {
-		if w.Client != l.c.id { // of this Client, local has the calls one by one
-			i.Waiters = append(i.Waiters, Waiter{Party: Party{From: FromGo, Client: w.Client}, Since: at.Add(-w.For)})
+	i.addWaiting(l.c.id, r.Waiting, false)
+	i.addWaiting(l.c.id, r.Reading, true)
+	return i
+}
+
+// addWaiting adds the clients of a registry but this one, of which the calls are there one by one.
+func (i *Info) addWaiting(this string, registered []lua.Waiting, reads bool) {
+	for _, w := range registered {
+		if w.Client != this {
+			i.Waiters = append(i.Waiters, Waiter{Party: Party{From: FromGo, Client: w.Client, Reads: reads}, Since: i.At.Add(-w.For)})
 		}
 	}
-	return i
 }
 
 // parties are all parties of an Info. The Client gives each its name.

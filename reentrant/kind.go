@@ -16,8 +16,10 @@ import (
 type kind struct {
 	name   string
 	number int // from 0
-	mode   lockstate.Mode
 	protocol
+
+	// twoModes: the lock is taken in either mode, and an owner has a field for each. Otherwise all owners are Exclusive.
+	twoModes bool
 }
 
 // protocol is how a kind of lock is kept in Redis: its keys, its channels, and one script for each verb.
@@ -40,7 +42,7 @@ type protocol interface {
 	launchRelease(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Release) *lua.Flight
 
 	leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error)
-	force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (freed bool, err error)
+	force(ctx context.Context, p lua.Processor, k *lua.Keys, mode lockstate.Mode, wake lua.Wake) (freed bool, err error)
 	inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error)
 	report(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake, fencing bool) (lua.Report, error)
 }
@@ -50,4 +52,4 @@ type protocol interface {
 type lockStates [kinds]map[string]*lockState
 
 // kinds is how many kinds there are.
-const kinds = 1
+const kinds = 2

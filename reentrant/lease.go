@@ -30,7 +30,7 @@ func leaseOf(l *lockstate.Lease) *lease { return l.Watch.(*lease) }
 // target is what the watchdog must find in Redis.
 func (l *lease) target() watchdog.Target {
 	owner, next := l.core.Field()
-	return watchdog.Target{Key: l.s.keys.Lock, Owner: owner, Next: next}
+	return watchdog.Target{Key: l.s.keys.Lock, Owner: owner, Next: next, Reads: l.s.reads(owner)}
 }
 
 // Start implements [lockstate.Watch].
@@ -68,7 +68,9 @@ func (l *lease) Renewed(validUntil time.Time) {
 	}
 	o := ownershipOf(of)
 	mustReturn(func() {
-		o.inform(func() { c.renewed(Event{Name: l.s.name, Owner: o.Owner(), ValidUntil: validUntil}) })
+		o.inform(func() {
+			c.renewed(Event{Name: l.s.name, Kind: o.eventKind(), Owner: o.Owner(), ValidUntil: validUntil})
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/internal/multi"
 	"github.com/redlatch/redlatch/lua"
 )
@@ -20,9 +21,12 @@ type Lock struct {
 	kind    *kind
 	name    string
 	keys    lua.Keys
+	mode    lockstate.Mode // Exclusive, unless it is the reading side of a [ReadWriteLock]
 	fencing bool
-	with    multi.Terms // what With says
-	err     error       // of the name, or of an option of With
+
+	readersFirst bool        // of a read-write lock
+	with         multi.Terms // what With says
+	err          error       // of the name, or of an option of With
 }
 
 // Name returns the name, without the Client's prefix.

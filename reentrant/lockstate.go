@@ -34,7 +34,11 @@ type lockState struct {
 
 func newLockState(c *Client, l *Lock) *lockState {
 	s := &lockState{c: c, kind: l.kind, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
-	s.state.Init(&c.core, (*engine)(s), c.isClosing())
+	core := &c.core
+	if l.kind.twoModes {
+		core = &c.coreRW
+	}
+	s.state.Init(core, (*engine)(s), c.isClosing())
 	return s
 }
 

@@ -55,8 +55,11 @@ func ownerWords(field string) string {
 	if len(field) > uuidLen && field[uuidLen] == ':' {
 		field = field[uuidLen+1:]
 	}
-	if strings.Trim(field, "0123456789") == "" {
-		return "goroutine " + field
+	if owner, reads := strings.CutPrefix(field, "=reader:"); reads {
+		return ownerWords(owner)
+	}
+	if strings.Trim(strings.TrimSuffix(field, ":write"), "0123456789") == "" { // of a read-write lock too
+		return "goroutine " + strings.TrimSuffix(field, ":write")
 	}
 	return fmt.Sprintf("owner %q", strings.TrimPrefix(field, "="))
 }

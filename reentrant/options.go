@@ -59,7 +59,7 @@ func WithPrefix(prefix string) Option {
 }
 
 // WithLogger sends log records to logger: lost locks as errors; renewals that failed, and releases that
-// are not confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, owner, holder,
+// are not confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, kind, owner, holder,
 // holder_name, from, count, token, waited, held, locks and error, each where it has a value. A nil logger
 // logs nothing.
 //
@@ -146,7 +146,8 @@ const (
 // forgotten the lock by then. The next holder finds that out, at its first renewal or release.
 //
 // A hand-off is confirmed all the same when the lock has fencing, when either hold has a fixed lease,
-// when replicas are asked, and when less than a third of the lease is left. While other Clients wait, the
+// when replicas are asked, and when less than a third of the lease is left. A [ReadWriteLock] is never handed over: each
+// release goes through Redis, with any mode. While other Clients wait, the
 // hand-offs in a row are bounded as with Confirmed. If another Client comes while none was known to wait,
 // it waits up to 10 ms longer.
 func WithHandoff(mode Handoff) Option {

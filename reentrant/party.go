@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/redlatch/redlatch/internal/lockstate"
+	"github.com/redlatch/redlatch/lua"
 )
 
 // Origin says to which library a field in a lock's hash belongs.
@@ -29,6 +30,8 @@ type Party struct {
 
 	Owner  string // as given to [WithOwner]; "=new-" and a number from [WithNewOwner]; empty with Thread
 	Thread int64  // id of the goroutine, in Java of the thread; 0 for an owner that was given
+
+	Reads bool // it has, or waits for, the reading side of a [ReadWriteLock]
 }
 
 // String names the Client, or else its ID, and the owner.
@@ -48,7 +51,26 @@ func (p Party) String() string {
 	case p.Owner != "":
 		s += fmt.Sprintf(" (owner %q)", p.Owner)
 	}
+	if p.Reads {
+		s += ", reading"
+	}
 	return s
+}
+
+// rwPartyOf is partyOf for a field of a read-write lock.
+func rwPartyOf(field string) (p Party, kept bool) {
+	owner, reads := lua.RWOwner(field)
+	p, kept = partyOf(owner)
+	p.Field, p.Reads = field, reads
+	return p, kept
+}
+
+// partyOf reads a field of this lock.
+func (l *Lock) partyOf(field string) (p Party, kept bool) {
+	if l.kind.twoModes {
+		return rwPartyOf(field)
+	}
+	return partyOf(field)
 }
 
 // partyOf reads a field. kept is true for the field by which [Hold.ReleaseAfter] keeps the lock taken.

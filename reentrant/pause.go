@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/redlatch/redlatch/internal/lockstate"
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -123,6 +124,9 @@ func (a *acquisition) arm(timer *time.Timer, got attempt) cause {
 	first, last := firstPoll, lastPoll
 	if !got.heard {
 		first, last = firstUnsubscribedPoll, lastUnsubscribedPoll
+	}
+	if a.s.kind.twoModes && a.w.Mode == lockstate.Exclusive {
+		last = first // each attempt bars readers for another 3 s (lua/rw.lua)
 	}
 	a.pollEvery = min(max(a.pollEvery, first), last)
 	// Jitter keeps processes that began to wait together from polling together.

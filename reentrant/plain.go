@@ -9,7 +9,7 @@ import (
 
 // plain is the reentrant lock of [Client.NewLock]: Redisson's RLock. It is a hash that maps the owner to
 // its hold count. One owner at a time has it.
-var plain = &kind{name: "plain", number: 0, mode: lockstate.Exclusive, protocol: plainLock{}}
+var plain = &kind{name: "plain", number: 0, protocol: plainLock{}}
 
 type plainLock struct{}
 
@@ -54,7 +54,7 @@ func (plainLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, comman
 	return command.Run(ctx, p, k)
 }
 
-func (plainLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake) (bool, error) {
+func (plainLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, _ lockstate.Mode, wake lua.Wake) (bool, error) {
 	return lua.Force(ctx, p, k, wake)
 }
 

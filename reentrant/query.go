@@ -142,16 +142,18 @@ func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
 		began := time.Now()
 		defer t.end()
 		s.sequencer.expected.Store(nil) // the command may take back what a release has granted
-		robbed := l.holder()
-		now, err := l.kind.force(ctx, l.c.single, &l.keys, l.c.wakeUp())
+		robbed := l.robbed(s)
+		now, err := l.kind.force(ctx, l.c.single, &l.keys, l.mode, l.c.wakeUp())
 		freed, doubted = freed || now, doubted || lua.Unknown(err)
 		if err == nil || time.Since(began) > lockstate.Silence { // one lost reply is no outage
 			t.note(err)
 		}
 		// After a try without an answer, "it was free" may be that try's work. Tell the loss here: the
 		// caller may have left.
-		if err == nil && (freed || doubted) && robbed != nil {
-			robbed.s.lose(robbed.Lease(), lockstate.Overridden)
+		for _, o := range robbed {
+			if err == nil && (freed || doubted) {
+				s.lose(o.Lease(), lockstate.Overridden)
+			}
 		}
 		return freed, err
 	})
@@ -170,4 +172,19 @@ func (l *Lock) holder() *ownership {
 		return ownershipOf(o)
 	}
 	return nil
+}
+
+// robbed are the ownerships of this Client that a ForceUnlock ends. Reads inside a write stay.
+func (l *Lock) robbed(s *lockState) (all []*lockstate.Ownership) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.state.Owners() {
+		if o.Mode() != l.mode && l.mode == lockstate.Shared {
+			return nil
+		}
+		if o.Mode() == l.mode {
+			all = append(all, o)
+		}
+	}
+	return all
 }

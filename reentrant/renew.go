@@ -104,6 +104,10 @@ func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Targ
 	owners := make([]lua.FieldOwner, len(targets))
 	for i, t := range targets {
 		owners[i] = lua.FieldOwner{Lock: t.Key, Owner: t.Owner, Next: t.Next}
+		if t.Reads {
+			k := lua.RWKeysOf(t.Key, "")
+			owners[i].Marker = k.Marker(t.Owner)
+		}
 	}
 	renewals, err := lua.Renew(ctx, p, owners, lease)
 	if err == nil && len(renewals) < len(targets) {

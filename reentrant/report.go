@@ -50,7 +50,7 @@ func (l *Lock) waitersHere() (all []Waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := s.state.Waiting(); w != nil; w = w.Next() {
-		p, _ := partyOf(w.Owner)
+		p, _ := l.partyOf(w.Owner)
 		p.Here = true
 		all = append(all, Waiter{Party: p, Since: w.Began})
 	}

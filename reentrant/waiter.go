@@ -25,12 +25,13 @@ var _ lockstate.Call = (*waiter)(nil)
 
 // caller is what a call wants, besides what the lock state has to know of it.
 type caller struct {
-	ctx    context.Context // the caller's, for the events of the call
-	of     *ownership      // ctx comes from a hold of it, live a moment ago; nil: from none of this lock
-	lost   error           // ctx comes from a hold of this lock that is lost
-	member bool            // the caller is a MultiLock, which has limits of its own
-	terms  multi.Terms     // the lease is made from them
-	quick  time.Duration   // the limit of a single attempt (quick.go); 0: it has none
+	ctx          context.Context // the caller's, for the events of the call
+	of           *ownership      // ctx comes from a hold of it, live a moment ago; nil: from none of this lock
+	lost         error           // ctx comes from a hold of this lock that is lost
+	readersFirst bool            // the Lock's
+	member       bool            // the caller is a MultiLock, which has limits of its own
+	terms        multi.Terms     // the lease is made from them
+	quick        time.Duration   // the limit of a single attempt (quick.go); 0: it has none
 }
 
 // request is what a call asks for.

@@ -102,7 +102,7 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 			// Redisson did not have the lock, so no release of its was missed.
 		case ev.Kind != pubsub.Message:
 			w.signal(bySubscription)
-		case ev.Payload == wokenAlready:
+		case ev.Payload == wokenAlready, ev.Payload == wokenAll:
 			s.afterRedisson.Store(false)
 		default:
 			s.afterRedisson.Store(true)
@@ -114,6 +114,10 @@ func (s *lockState) listenForRedisson(busy lua.Granted) {
 // wokenAlready is what a release by Redlatch publishes on the common channel. It says that the release
 // has woken one waiter on that waiter's own channel. Redisson reads it as the number 0, a release.
 const wokenAlready = "-0"
+
+// wokenAll is what a release of a write by Redlatch publishes before it. Redisson reads it as the number 1, by which it
+// wakes all its threads.
+const wokenAll = "01"
 
 // listening reports whether wake-ups to this Client would arrive.
 func (s *lockState) listening() bool {

@@ -7,7 +7,11 @@ import (
 
 // Target names a lease in Redis: the key, and the owner that Redis must find there. While the lease
 // may be moving from Owner to Next, Redis may find either; Next is empty otherwise.
-type Target struct{ Key, Owner, Next string }
+type Target struct {
+	Key, Owner, Next string
+
+	Reads bool // Owner reads a read-write lock: beside its field it has a key of its own
+}
 
 // Schedule says until when a lease may be trusted and whether it is renewed.
 type Schedule struct {

@@ -48,10 +48,11 @@ func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal)
 // GrantedByRelease makes a waiter's owner an owner of the lock, after the message that a release has granted
 // it. The lease of g is the claim. It returns nil if the waiter is to make an attempt instead, which finds its
 // owner's field in Redis: too little of the claim is left to renew it twice, or the attempt was for an owner that
-// has left, or the waiter does not lead any more, or the Client closes.
+// has left, or the waiter does not lead any more, or the Client closes; or other owners of the Client seem to have
+// the lock: then the attempt finds out what they have (Disprove).
 func (s *State) GrantedByRelease(w *Waiter, g Grant, now time.Time) *Ownership {
 	switch {
-	case w.state != Leading, s.closing, !slices.Contains(s.grantees, w.Owner),
+	case w.state != Leading, s.closing, len(s.owners) > 0 && w.Mode == Exclusive, !slices.Contains(s.grantees, w.Owner),
 		watchdog.Left(watchdog.Validity(g.Sent, g.Lease), now) < g.Lease/2:
 		return nil
 	}

@@ -5,7 +5,7 @@ import "time"
 // Entry is what becomes of a call that wants the lock.
 type Entry struct {
 	Kind EntryKind
-	Of   *Ownership // Reenter: to be entered again; Busy: that is ahead, if it is one of this Client's
+	Of   *Ownership // Reenter: to be entered again; Upgrade: the Shared one; Busy: that is ahead, if it is one of this Client's
 	Loss *Losses    // Owed
 }
 
@@ -19,6 +19,7 @@ const (
 	Owed                      // the owner has lost the lock, and may believe that it still holds it
 	Busy                      // a single attempt, and another call or owner is ahead
 	Refuse                    // the Client closes
+	Upgrade                   // the owner is Shared, and wants to be Exclusive: it would wait for itself
 )
 
 // Enter decides what becomes of a call. of is the ownership that the call's ctx comes from, or nil.
@@ -30,14 +31,17 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 	if holds != nil && holds.state == Live {
 		return Entry{Kind: Reenter, Of: holds}
 	}
-	if lost := s.owed(r.Owner, now); lost != nil {
+	if lost := s.owed(r, now); lost != nil {
 		return Entry{Kind: Owed, Loss: lost}
+	}
+	if of := s.sibling(r); of != nil && of.state == Live && r.Mode == Exclusive {
+		return Entry{Kind: Upgrade, Of: of}
 	}
 	if s.closing {
 		return Entry{Kind: Refuse}
 	}
 	if r.Single {
-		if ahead := s.aheadOf(r); ahead != nil || s.waiting.first != nil {
+		if ahead := s.aheadOf(r); ahead != nil || s.waiting.first != nil && !s.downgrades(r) {
 			return Entry{Kind: Busy, Of: ahead}
 		}
 	}
@@ -47,7 +51,13 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 // Enqueue adds a waiter to the wait queue. If no owner and no waiter is ahead, it leads at once.
 func (s *State) Enqueue(w *Waiter) {
 	w.patience.answers = s.outage.answers
-	s.waiting.add(w)
+	if s.downgrades(&w.Request) {
+		// Past the queue: the waiters in it wait for this very owner. None of them leads, since the owner is
+		// Exclusive. Another call of the owner may downgrade already, and leads.
+		s.waiting.addFirst(w)
+	} else {
+		s.waiting.add(w)
+	}
 	if len(s.owners) > 0 && s.cfg.Handoff == Never {
 		// The next release frees the lock for other clients. Subscribe now, so that the first attempt
 		// after it can register this Client. Otherwise the others have the lock twice in a row.
@@ -56,9 +66,9 @@ func (s *State) Enqueue(w *Waiter) {
 	s.promote()
 }
 
-// promote lets the first waiter lead if no owner of this Client is ahead of it.
+// promote lets the first waiter lead if no owner of this Client keeps it from asking Redis.
 func (s *State) promote() {
-	if w := s.waiting.first; w != nil && w.state == Queued && s.aheadOf(&w.Request) == nil {
+	if w := s.waiting.first; w != nil && w.state == Queued && s.keptBy(&w.Request) == nil {
 		w.state, w.led = Leading, true
 		w.Call.Notify()
 	}
@@ -81,8 +91,8 @@ func (s *State) refuse(w *Waiter, err error) {
 	s.remove(w, Refused)
 }
 
-// grant gives a waiter its ownership. Other waiters of the same owner have to enter again: they would
-// wait for their own owner.
+// grant gives a waiter its ownership. Other waiters of the same owner, in either mode, have to enter again: they
+// would wait for their own owner.
 func (s *State) grant(w *Waiter, o *Ownership) {
 	w.ownership = o
 	s.remove(w, Granted)

@@ -13,7 +13,7 @@ func (s *State) Next(o *Ownership, now time.Time) *Waiter {
 	switch {
 	case w == nil, o.lease.parting != nil, s.cfg.Handoff == Never, s.closing:
 		return nil
-	case !transferable(o.mode, w.Mode):
+	case !transferable(o.mode, w.Mode), !s.alone(o):
 		return nil
 	case w.Owner == o.lease.field.owner: // the command would have one field as both from and to
 		return nil
@@ -68,7 +68,7 @@ func (s *State) handOverUnasked(o *Ownership, now, until time.Time) bool {
 	switch {
 	case s.cfg.Handoff != WriteBehind, w == nil, o.lease.parting != nil, w.Owner == o.owner, s.closing:
 		return false
-	case !transferable(o.mode, w.Mode):
+	case !transferable(o.mode, w.Mode), !s.alone(o):
 		return false
 	case s.cfg.Replicas > 0: // which are asked when a lock changes hands
 		return false

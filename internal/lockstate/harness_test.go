@@ -12,6 +12,7 @@ type plan struct {
 	owner   string
 	anyCall bool
 	mode    Mode
+	sibling string
 	fixed   bool
 	handle  bool          // its holds are values in its hands
 	nested  int           // how many holds it takes inside the first
@@ -128,7 +129,7 @@ var errModel = errors.New("no answer")
 // request is what the caller asks for now.
 func (c *call) request(w *world, kind HoldKind) Request {
 	r := Request{
-		Owner: c.owner, AnyCall: c.anyCall, Mode: c.mode, HoldKind: kind,
+		Owner: c.owner, AnyCall: c.anyCall, Mode: c.mode, Sibling: c.sibling, HoldKind: kind,
 		Fencing: c.fencing, Lease: w.cfg.Lease, Single: c.single, Began: w.now,
 	}
 	if kind.Fixed {
@@ -164,7 +165,7 @@ func (w *world) enter(c *call) {
 		w.tasks = append(w.tasks, &task{kind: reenters, call: c, x: c.x})
 	case Owed:
 		c.ends()
-	default: // busy, or the Client closes
+	default: // busy, an upgrade, or the Client closes
 		c.ends()
 	}
 }

@@ -36,6 +36,10 @@ func TestInterleavings(t *testing.T) {
 var (
 	a, b, c = plan{owner: "c:1", leaves: true}, plan{owner: "c:2", leaves: true}, plan{owner: "c:3", leaves: true}
 
+	// Owner 1 in both modes.
+	writes = plan{owner: "c:1", sibling: "c:1r", anyCall: true}
+	reads  = plan{owner: "c:1r", sibling: "c:1", anyCall: true, mode: Shared}
+
 	alsoA = plan{owner: "c:1", anyCall: true, leaves: true} // another goroutine of a's owner
 )
 
@@ -80,6 +84,12 @@ var small = []scenario{
 	{name: "shared, a fault", calls: []plan{a.shares().stays(), b.shares().stays(), c.stays()}, may: budgets{faults: 1}},
 	{name: "shared, Close", calls: []plan{a.shares().stays(), b.shares().stays()}, may: budgets{closes: 1}},
 	{name: "shared, again", calls: []plan{a.shares().twice(), b.shares()}, may: budgets{faults: 1}},
+	{name: "one owner, both modes", calls: []plan{writes, reads}},
+	{name: "one owner, both modes, a fault", calls: []plan{writes, reads}, may: budgets{faults: 1}},
+	{name: "one owner, both modes, forgotten", calls: []plan{writes, reads}, may: budgets{forces: 1}},
+	{name: "one owner, both modes, time", calls: []plan{writes.withFixed(), reads}, may: budgets{jumps: 1}},
+	{name: "one owner, both modes, and another", calls: []plan{writes, reads, b.stays()}},
+	{name: "one owner, both modes, and a reader", calls: []plan{writes, reads, b.shares().stays()}},
 	{name: "one owner, two calls", calls: []plan{a.stays(), alsoA, b.stays()}},
 	{name: "one owner, two calls, a fault", calls: []plan{a, alsoA}, may: budgets{faults: 1}},
 	{name: "left to nobody", calls: []plan{a.stays().asHandle().then(time.Minute), b.stays()}, may: budgets{faults: 1, jumps: 1}},

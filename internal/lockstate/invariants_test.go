@@ -34,7 +34,9 @@ func (w *world) checkOwners() {
 			w.fail("%s has ended, and is an owner", o.owner)
 		}
 		for _, other := range w.s.owners[:i] {
-			if Conflicts(other.mode, o.mode) || other.owner == o.owner {
+			// A Shared owner that is being released has nothing in Redis if an Exclusive one has been granted the lock.
+			sure := o.mode == other.mode || o.state == Live && other.state == Live
+			if sure && Conflicts(other.mode, o.mode) && !w.siblings(other.owner, o.owner) || other.owner == o.owner {
 				w.fail("%s and %s have the lock", other.owner, o.owner)
 			}
 		}
@@ -47,11 +49,18 @@ func (w *world) checkOwners() {
 			w.fail("%s trusts its lease, and Redis has none", o.owner)
 		}
 		for _, f := range w.redis.fields {
-			if !l.field.standsFor(f.owner) && Conflicts(f.mode, o.mode) {
+			if !l.field.standsFor(f.owner) && Conflicts(f.mode, o.mode) && !w.siblings(f.owner, o.owner) {
 				w.fail("%s trusts its lease, and Redis has one of %s", o.owner, f.owner)
 			}
 		}
 	}
+}
+
+// siblings reports whether two fields are of one owner, in two modes.
+func (w *world) siblings(one, other string) bool {
+	return slices.ContainsFunc(w.calls, func(c *call) bool {
+		return c.owner == one && c.sibling == other || c.owner == other && c.sibling == one
+	})
 }
 
 // checkWatches: a lease is watched exactly while an ownership of it is live.
@@ -73,7 +82,7 @@ func (w *world) checkWatches() {
 // checkWaiters: the first waiter leads if it can, nobody is granted a lease that is over or anything by a
 // Client that closes, and no call is left asleep.
 func (w *world) checkWaiters() {
-	if x := w.s.waiting.first; x != nil && x.state == Queued && w.s.ahead(x.Mode) == nil && w.s.Owner(x.Owner) == nil && !w.abandoned {
+	if x := w.s.waiting.first; x != nil && x.state == Queued && w.s.keptBy(&x.Request) == nil && !w.abandoned {
 		w.fail("the first waiter does not lead")
 	}
 	for x := w.s.waiting.first; x != nil; x = x.next {

@@ -38,12 +38,33 @@ func (s *State) Lose(l *Lease, why Reason, now time.Time) *Ownership {
 	return o
 }
 
+// Disprove ends the Shared ownerships that an answer of Redis proves lost, and returns them: Redis has granted the
+// lock to a waiter that wants to be Exclusive. The engine calls it before it settles that answer.
+func (s *State) Disprove(w *Waiter, now time.Time) (ended []*Ownership) {
+	if w.Mode == Shared {
+		return nil
+	}
+	for i := 0; i < len(s.owners); {
+		if o := s.owners[i]; o.mode == Shared && o.state == Live {
+			s.lost(o, Overridden, now)
+			ended = append(ended, o)
+			continue
+		}
+		i++
+	}
+	return ended
+}
+
 // lost ends a live ownership as lost.
 func (s *State) lost(o *Ownership, why Reason, now time.Time) {
 	l := o.lease
 	s.remember(o, l.ValidUntil())
 	switch {
 	case why != LeaseEnded:
+	case !s.alone(o):
+		// The key lives as long as the leases of the other owners, and this owner's field with it. An Exclusive
+		// field would keep out all others.
+		s.cleanUp(l, now.Add(l.cfg.Lease))
 	case l.renewed, l.extendedForNobody:
 		// Renewals may have run without an answer, or may still run. So may a nested call's command whose
 		// call has left. Without a clean-up the lock would stay taken for one lease more.
@@ -77,8 +98,14 @@ func (s *State) remember(o *Ownership, until time.Time) {
 // not unlocked a renewed hold, or a fixed lease that has not run out. A nested call must hear of the
 // loss: another owner may have held the lock meanwhile. Otherwise owed returns nil, and the owner may
 // take the lock anew.
-func (s *State) owed(owner string, now time.Time) *Losses {
-	l := s.losses[owner]
+func (s *State) owed(r *Request, now time.Time) *Losses {
+	if l := s.losses[r.Owner].owed(now); l != nil || r.Sibling == "" {
+		return l
+	}
+	return s.losses[r.Sibling].owed(now)
+}
+
+func (l *Losses) owed(now time.Time) *Losses {
 	if l == nil || !slices.ContainsFunc(l.holds, renewed) && (len(l.holds) == 0 || watchdog.Left(l.until, now) <= 0) {
 		return nil
 	}

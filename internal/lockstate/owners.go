@@ -44,12 +44,54 @@ func (s *State) ahead(wanted Mode) *Ownership {
 }
 
 // aheadOf is ahead for a call. The call also waits for an ownership of its own owner, which is being released:
-// the release would free the field that the call was granted.
+// the release would free the field that the call was granted. It does not wait for the Exclusive ownership in
+// which it wants to be Shared.
 func (s *State) aheadOf(r *Request) *Ownership {
-	if o := s.ahead(r.Mode); o != nil {
-		return o
+	for _, o := range s.owners {
+		if o.owner == r.Owner || Conflicts(o.mode, r.Mode) && !o.admits(r) {
+			return o
+		}
 	}
-	return s.Owner(r.Owner)
+	return nil
+}
+
+// keptBy returns the ownership that keeps a call from asking Redis, or nil. A call that wants to be Exclusive asks
+// although owners of this Client are Shared: Redis has to know that it waits, so that no other Client's owners
+// are admitted before it. Redis answers busy until the last of them has released.
+func (s *State) keptBy(r *Request) *Ownership {
+	for _, o := range s.owners {
+		if o.owner == r.Owner || o.mode == Exclusive && !o.admits(r) {
+			return o
+		}
+	}
+	return nil
+}
+
+// admits reports whether r's owner has that ownership, which is Exclusive, and wants to be Shared inside it.
+func (o *Ownership) admits(r *Request) bool {
+	return o.state == Live && o.mode == Exclusive && r.Mode == Shared && o.owner == r.Sibling
+}
+
+// sibling returns the ownership that r's owner has in the other mode, or nil.
+func (s *State) sibling(r *Request) *Ownership {
+	if r.Sibling == "" {
+		return nil
+	}
+	return s.Owner(r.Sibling)
+}
+
+// downgrades reports whether r's owner is Exclusive and wants to be Shared, too.
+func (s *State) downgrades(r *Request) bool {
+	o := s.sibling(r)
+	return o != nil && o.admits(r)
+}
+
+// alone reports whether an ownership is the only one.
+func (s *State) alone(o *Ownership) bool { return len(s.owners) == 1 && s.owners[0] == o }
+
+// exclusive reports whether an owner has the lock alone.
+func (s *State) exclusive() bool {
+	return slices.ContainsFunc(s.owners, func(o *Ownership) bool { return o.mode == Exclusive })
 }
 
 // HolderOf returns the ownership that goes on with a lease, unless it has ended.

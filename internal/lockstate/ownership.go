@@ -82,6 +82,9 @@ const (
 // Owner is the owner's field in the lock's hash.
 func (o *Ownership) Owner() string { return o.owner }
 
+// Mode is Exclusive or Shared.
+func (o *Ownership) Mode() Mode { return o.mode }
+
 // Token is the fencing token; 0 without one.
 func (o *Ownership) Token() int64 { return o.token }
 

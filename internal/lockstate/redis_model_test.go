@@ -44,6 +44,7 @@ type command struct {
 	verb      verb
 	from, to  string // from is for transfer; otherwise to is the owner
 	mode      Mode
+	sibling   string // of to
 	count     int
 	lease     time.Duration
 	number    int
@@ -131,7 +132,10 @@ func (r *modelRedis) acquire(c *command, now time.Time) reply {
 	for _, owner := range c.departed {
 		r.drop(owner)
 	}
-	conflicts := func(f modelField) bool { return f.owner != c.to && Conflicts(f.mode, c.mode) }
+	conflicts := func(f modelField) bool {
+		downgrades := f.owner == c.sibling && f.mode == Exclusive && c.mode == Shared
+		return f.owner != c.to && !downgrades && Conflicts(f.mode, c.mode)
+	}
 	if slices.ContainsFunc(r.fields, conflicts) {
 		if c.registers {
 			r.registered, r.grantee, r.wants, r.nonce = true, c.to, c.mode, c.number

@@ -46,7 +46,7 @@ func (s *State) Release(o *Ownership, h *Hold, now time.Time) Step {
 		kind, found = toUnlock(o.holds)
 	}
 	switch {
-	case h.After > 0 && len(o.holds) > 1: // the others would have to be ended, or to be without a lock
+	case h.After > 0 && (len(o.holds) > 1 || o.mode == Exclusive && !s.alone(o)): // the others would have to be ended, or to be without a lock
 		return Nested
 	case !found:
 		return NoneToTake

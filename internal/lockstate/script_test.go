@@ -71,7 +71,7 @@ func (p *script) enter(name string, o options) {
 	}
 	r.Handle = o.has("handle")
 	e := p.s.Enter(&r, nil, p.now)
-	p.say("%s", [...]string{"wait", "enter again", "outdated", "refused: the loss is owed", "busy", "refused: the Client closes"}[e.Kind])
+	p.say("%s", [...]string{"wait", "enter again", "outdated", "refused: the loss is owed", "busy", "refused: the Client closes", "refused: upgrade"}[e.Kind])
 	switch e.Kind {
 	case Wait:
 		w := &Waiter{Request: r}

@@ -124,7 +124,7 @@ func (s *State) Grantees(but string) (departed []string) {
 
 // leaveRegistry has the Client leave the registry of waiters once no call waits here.
 func (s *State) leaveRegistry() {
-	if s.arrival != 0 && s.waiting.first == nil && len(s.owners) == 0 {
+	if s.arrival != 0 && s.waiting.first == nil && !s.exclusive() {
 		s.engine.LeaveRegistry()
 	}
 }

@@ -184,7 +184,7 @@ func (w *world) attempt(c *call, x *Waiter) {
 		w.endTurn()
 		return
 	}
-	cmd := command{verb: acquire, to: x.Owner, mode: x.Mode, lease: x.Lease, registers: w.registers, departed: w.s.Grantees(x.Owner)}
+	cmd := command{verb: acquire, to: x.Owner, mode: x.Mode, sibling: x.Sibling, lease: x.Lease, registers: w.registers, departed: w.s.Grantees(x.Owner)}
 	w.send(&flight{cmd: cmd, step: "attempt", then: func(f *flight) { w.attempted(c, x, f) }})
 }
 
@@ -205,6 +205,11 @@ func (w *world) attempted(c *call, x *Waiter, f *flight) {
 			}
 		}
 	default:
+		for _, o := range w.s.Disprove(x, w.now) {
+			if !watchOf(o.lease).forced {
+				w.fail("%s is taken for lost", o.owner)
+			}
+		}
 		o, refusal := w.s.Granted(x, w.grant(f), w.now)
 		w.granted(f, o, refusal)
 		if refusal == Accepted {

@@ -7,6 +7,7 @@ type Request struct {
 	Owner    string // the owner's field in the lock's hash
 	AnyCall  bool   // other calls may act for the same owner at the same time
 	Mode     Mode
+	Sibling  string        // the field of the same owner in the other mode; empty if a lock has one mode
 	HoldKind               // of the hold that it gets
 	Fencing  bool          // it wants a fencing token
 	Lease    time.Duration // to ask for

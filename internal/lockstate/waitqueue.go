@@ -17,12 +17,41 @@ func (l *waitQueue) add(w *Waiter) {
 		l.last.next = w
 	}
 	l.last = w
+	l.count(w)
+}
+
+// count notes for whom a waiter waits.
+func (l *waitQueue) count(w *Waiter) {
 	if w.AnyCall {
 		if l.anyCall == nil {
 			l.anyCall = make(map[string]int)
 		}
 		l.anyCall[w.Owner]++
 	}
+}
+
+// addFirst adds a waiter before the others, but behind a first one that leads.
+func (l *waitQueue) addFirst(w *Waiter) {
+	if l.first == nil {
+		l.add(w)
+		return
+	}
+	if l.first.state == Leading {
+		w.prev, w.next = l.first, l.first.next
+	} else {
+		w.next = l.first
+	}
+	if w.prev == nil {
+		l.first = w
+	} else {
+		w.prev.next = w
+	}
+	if w.next == nil {
+		l.last = w
+	} else {
+		w.next.prev = w
+	}
+	l.count(w)
 }
 
 func (l *waitQueue) remove(w *Waiter) {
@@ -48,15 +77,16 @@ func (l *waitQueue) remove(w *Waiter) {
 	}
 }
 
-// ofOwner returns the other waiters of w's owner; w itself is not in the list any more. It looks
+// ofOwner returns the other waiters of w's owner, in either mode; w itself is not in the list any more. It looks
 // through the list only if there can be any. A goroutine waits in one call at a time, so of two
 // waiters with the same owner at least one has the owner from its ctx.
 func (l *waitQueue) ofOwner(w *Waiter) (same []*Waiter) {
-	if l.anyCall[w.Owner] == 0 && !(w.AnyCall && OfGoroutine(w.Owner)) {
+	any := l.anyCall[w.Owner] > 0 || w.Sibling != "" && l.anyCall[w.Sibling] > 0
+	if !any && !(w.AnyCall && (w.Sibling != "" || OfGoroutine(w.Owner))) {
 		return nil
 	}
 	for other := l.first; other != nil; other = other.next {
-		if other.Owner == w.Owner {
+		if other.Owner == w.Owner || w.Sibling != "" && other.Owner == w.Sibling {
 			same = append(same, other)
 		}
 	}

@@ -28,6 +28,7 @@ const (
 	noFencing  = "WithFencing grants no lock"
 	noReplicas = "WithReplicaAcks grants no lock"
 	noNaming   = "Inspect shows the Client's ID and not what WithClientName says"
+	noRead     = "no read-write lock is taken for reading, or released"
 	noPolicy   = "it is not known whether Redis may evict locks"
 )
 
@@ -53,7 +54,7 @@ type keyCommands struct {
 func commandsOf(k *lua.Keys, fencing bool) []keyCommands {
 	const field = "f"
 	lock, epoch, turn, waiters, token := k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token()
-	return []keyCommands{
+	all := []keyCommands{
 		{lock, "", noGrant, true, []aclCommand{
 			{noGrant, true, []any{"exists", lock}},
 			{noGrant, true, []any{"hset", lock, field, "1", field}}, // a field without a value
@@ -84,7 +85,21 @@ func commandsOf(k *lua.Keys, fencing bool) []keyCommands {
 		}},
 		{token, "redisson_lock_token:", noFencing, fencing, nil},
 	}
+	if !k.ReadWrite() {
+		return all
+	}
+	return append(all,
+		keyCommands{k.Readers(), "redlatch_waiters:", noGrant, true, []aclCommand{
+			{noQueue, true, []any{"zrem", k.Readers(), field}},
+		}},
+		keyCommands{k.Barrier(), "redlatch_turn:", noGrant, true, nil},
+		keyCommands{k.Marker(field), markers, noRead, true, []aclCommand{
+			{noRead, true, []any{"del", k.Marker(field)}},
+		}})
 }
+
+// markers stands for the keys of readers, which begin with the lock's name in braces.
+const markers = "{"
 
 // Rule is what a user has to be given for the keys or channels of one kind of all locks under the
 // prefix. lock is the key of one of them; kind is what such names begin with, empty for the lock's own.
@@ -92,6 +107,9 @@ func Rule(prefix, lock, sign, kind string) string {
 	p := globs.Replace(prefix) + "*"
 	if kind != "" && !strings.Contains(lock, "{") {
 		p = "{" + p // the hash tag that such names are given
+	}
+	if kind == markers {
+		return sign + p
 	}
 	return sign + kind + p
 }

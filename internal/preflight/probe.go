@@ -112,10 +112,15 @@ func (p *probe) name(ctx context.Context) error {
 	}, func(err error) { p.lack(p.nameRule(), noNaming, false, err) })
 }
 
-const (
-	releases  = "redisson_lock__channel:"
-	listeners = "redlatch_listeners:"
-)
+const listeners = "redlatch_listeners:"
+
+// releases is what the channels begin with on which releases are told.
+func (p *probe) releases() string {
+	if p.Keys.ReadWrite() {
+		return "redisson_rwlock:"
+	}
+	return "redisson_lock__channel:"
+}
 
 // messages tries to publish as releases do, and to count who listens. Nobody listens to
 // the channels of this lock.
@@ -143,14 +148,14 @@ func (p *probe) messages(ctx context.Context) error {
 	trials = append(trials,
 		aclCommand{noMessage, false, []any{publish, k.Channel(), "-0"}},
 		aclCommand{noMessage, false, []any{publish, k.Own(), "0"}})
-	return p.try(ctx, trials, func(err error) { p.lack(p.rule("&", releases), noMessage, false, err) })
+	return p.try(ctx, trials, func(err error) { p.lack(p.rule("&", p.releases()), noMessage, false, err) })
 }
 
 // subscriptions tries to listen as waiters do.
 func (p *probe) subscriptions(ctx context.Context) error {
 	k := &p.Keys
 	for _, c := range []struct{ name, kind string }{
-		{k.Own(), releases}, {k.Channel(), releases}, {k.Listeners(), listeners},
+		{k.Own(), p.releases()}, {k.Channel(), p.releases()}, {k.Listeners(), listeners},
 	} {
 		err := p.listen(ctx, c.name)
 		switch what, command := DenialOf(err); {
