@@ -11,7 +11,7 @@ var (
 	call       = regexp.MustCompile(`redis\.p?call\(([^()]*(?:\([^()]*\)[^()]*)*)\)`)
 	assignment = regexp.MustCompile(`(?m)^(?:  )?local ([\w, ]+) = (.+)$`)
 	parameters = regexp.MustCompile(`local function \w+\(([\w, ]+)\)`)
-	helper     = regexp.MustCompile(`\b(wake|keep|grant|raise|layout|others|alive|register|tell_readers|tell_writer)\(([^)]*)\)`)
+	helper     = regexp.MustCompile(`\b(wake|keep|grant|raise|layout|others|alive|register|tell_readers|tell_writer|join|rejoin|went|take|heads)\(([^)]*)\)`)
 	element    = regexp.MustCompile(`^KEYS\[(\d|2\*i(-1)?)\]$`)
 )
 
@@ -19,6 +19,7 @@ var (
 var handed = map[string]int{
 	"wake": 5, "grant": 3, "keep": 1, "raise": 1,
 	"layout": 1, "others": 1, "alive": 1, "register": 2, "tell_readers": 4, "tell_writer": 2,
+	"join": 2, "rejoin": 2, "went": 3, "take": 3, "heads": 3,
 }
 
 // keyNames are the variables of a script that stand for an element of KEYS.
@@ -38,7 +39,7 @@ func (s source) keyNames() []string {
 	// The helpers are handed their keys by the scripts, see below.
 	for _, p := range parameters.FindAllStringSubmatch(s.body, -1) {
 		for _, name := range strings.Split(p[1], ", ") {
-			if slices.Contains([]string{"lock", "turn", "waiters", "grants", "token", "readers", "barrier", "registry", "other"}, name) {
+			if slices.Contains([]string{"lock", "turn", "waiters", "grants", "token", "readers", "barrier", "registry", "other", "queue", "timeouts", "line"}, name) {
 				names = append(names, name)
 			}
 		}
@@ -72,7 +73,7 @@ func TestFilesUseDeclaredKeysOnly(t *testing.T) {
 		for _, m := range calls {
 			args := strings.Split(m[1], ", ")
 			switch {
-			case slices.Contains([]string{"grant.lua", "wake.lua", "linger.lua", "rw.lua", "rw_linger.lua"}, s.file) && args[0] == "publish" && strings.HasPrefix(args[1], "channel"):
+			case slices.Contains([]string{"grant.lua", "wake.lua", "linger.lua", "rw.lua", "rw_linger.lua", "fair.lua", "fair_linger.lua"}, s.file) && args[0] == "publish" && strings.HasPrefix(args[1], "channel"):
 			case args[0] == "'TIME'", args[0] == "'PUBSUB'", args[0] == "'PUBLISH'": // no key, but channels
 			// The one exception: only the hash has the names of the other readers.
 			case s.file == "rw.lua" && m[1] == "'PTTL', markers .. field .. ':rwlock_timeout:' .. i":

@@ -31,7 +31,8 @@ type Acquire struct {
 	// the lock. Owner gets it then.
 	Departed []string
 
-	ReadersFirst bool // of a read-write lock: no reader waits for a writer that waits
+	ReadersFirst bool    // of a read-write lock: no reader waits for a writer that waits
+	InLine       *InLine // of a fair lock
 }
 
 // MaybeRegistered stands for the arrival of a client that asked to be registered and got no answer.
@@ -47,6 +48,8 @@ type Granted struct {
 	Since   int64         // arrival in the registry, for the next Acquire
 	Rank    int           // how many registered clients came before
 
+	RedissonAhead bool // when Busy, of a fair lock: a thread of Redisson is ahead in the line
+
 	// From Transfer.
 	Others          int // clients in the registry of waiters
 	RedissonWaiters int // clients of Redisson that wait; -1 if they cannot be counted
@@ -56,10 +59,11 @@ type Granted struct {
 type Verdict int
 
 const (
-	Busy    Verdict = iota // Acquire: another owner holds the lock, or it is kept for another client
-	Done                   // as asked
-	NotHeld                // the owner does not hold the lock
-	Stale                  // a later command came first, so nothing was changed
+	Busy     Verdict = iota // Acquire: another owner holds the lock, or it is kept for another client
+	Done                    // as asked
+	NotHeld                 // the owner does not hold the lock
+	Stale                   // a later command came first, so nothing was changed
+	PassedOn                // Transfer of a fair lock: it is free, for another one that came first
 )
 
 // NoTTL stands for the TTL of a key that never expires.
@@ -119,7 +123,8 @@ type Transfer struct {
 	Lease    time.Duration // of To
 	Order    Order
 	Fencing  bool
-	Wake     Wake // how waiters are told; Transfer uses only how Redisson's are counted
+	Wake     Wake    // how waiters are told; Transfer uses only how Redisson's are counted
+	InLine   *InLine // of a fair lock
 }
 
 func (t *Transfer) line(k *Keys) []any {

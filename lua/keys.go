@@ -34,14 +34,19 @@ const (
 	// own stands for a client's own channel, which begins as the common one does.
 	own kind = "own"
 
-	// grants stands for a key that begins as the epochs do.
+	// grants stands for a key that begins as the epochs do, and so does line.
 	grants kind = "grants"
+	line   kind = "line"
 
 	// rwChannels is what the channels of a read-write lock begin with. readers and barriers stand for keys that begin
 	// as the registry of waiters and the turns do, so that a Redis user who may lock needs no further right.
 	rwChannels kind = "redisson_rwlock"
 	readers    kind = "readers"
 	barriers   kind = "barrier"
+
+	// Who waits for a fair lock.
+	queues   kind = "redisson_lock_queue"
+	timeouts kind = "redisson_lock_timeout"
 )
 
 // Epoch is the key of this client's epoch.
@@ -54,6 +59,15 @@ func (k Keys) Turn() string { return k.one(turns) }
 // epochs do, so that a Redis user who may lock needs no further right. It is no client's epoch: a client's
 // ID is a UUID.
 func (k Keys) Grants() string { return k.one(grants) }
+
+// Queue is the key of the line of those who wait for a fair lock.
+func (k Keys) Queue() string { return k.one(queues) }
+
+// Timeouts is the key that says when Redisson may drop who waits for a fair lock.
+func (k Keys) Timeouts() string { return k.one(timeouts) }
+
+// Line is the key of what else is known of the line of a fair lock. It begins as the epochs do, as the key of grants.
+func (k Keys) Line() string { return k.one(line) }
 
 // Waiters is the key of the registry of waiters.
 func (k Keys) Waiters() string { return k.one(waiters) }
@@ -101,7 +115,7 @@ func ClientKey(prefix, id string) string { return KeysOf(prefix+id, "").one(clie
 // Reserved reports whether a lock kept at key could be taken for a key or channel that belongs to
 // another lock: its key begins as only these names do, or is named as the marker of a reader.
 func Reserved(key string) bool {
-	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients, rwChannels} {
+	for _, kind := range []kind{epochs, turns, waiters, tokens, channels, listeners, clients, rwChannels, queues, timeouts} {
 		if rest, found := strings.CutPrefix(key, string(kind)); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "{")) {
 			return true
 		}
@@ -118,7 +132,7 @@ func (k Keys) several(kinds ...kind) (names [6]string) {
 		switch kind {
 		case own, epochs:
 			size += len(channels) + len(":") + len(k.client)
-		case grants:
+		case grants, line:
 			size += len(epochs) + len(":")
 		case readers, barriers:
 			size += len(waiters) + len(":")
@@ -152,8 +166,8 @@ func (k Keys) write(to *strings.Builder, kind kind) {
 	switch kind {
 	case own:
 		kind, suffix = channels, k.client
-	case grants:
-		kind, suffix = epochs, string(grants)
+	case grants, line:
+		kind, suffix = epochs, string(kind)
 	case readers:
 		kind, suffix = waiters, string(readers)
 	case barriers:

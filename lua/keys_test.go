@@ -25,6 +25,9 @@ func TestKeysOf(t *testing.T) {
 			"redlatch_listeners:{orders:42}",
 			"redisson_lock__channel:{orders:42}:id",
 			"redlatch_epoch:{orders:42}:grants",
+			"redisson_lock_queue:{orders:42}",
+			"redisson_lock_timeout:{orders:42}",
+			"redlatch_epoch:{orders:42}:line",
 		},
 		"app:{orders}:42": { // has a hash tag: Redisson adds no braces
 			"app:{orders}:42",
@@ -36,6 +39,9 @@ func TestKeysOf(t *testing.T) {
 			"redlatch_listeners:app:{orders}:42",
 			"redisson_lock__channel:app:{orders}:42:id",
 			"redlatch_epoch:app:{orders}:42:grants",
+			"redisson_lock_queue:app:{orders}:42",
+			"redisson_lock_timeout:app:{orders}:42",
+			"redlatch_epoch:app:{orders}:42:line",
 		},
 	} {
 		if got := all(lua.KeysOf(key, "id")); !slices.Equal(got, want) {
@@ -59,7 +65,7 @@ func validName() *rapid.Generator[string] {
 }
 
 func all(k lua.Keys) []string {
-	return []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own(), k.Grants()}
+	return []string{k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(), k.Channel(), k.Listeners(), k.Own(), k.Grants(), k.Queue(), k.Timeouts(), k.Line()}
 }
 
 func TestKeysShareASlot(t *testing.T) {

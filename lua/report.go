@@ -17,6 +17,7 @@ type Report struct {
 	// Of a read-write lock:
 	Mode    string    // read or write; empty when free
 	Reading []Waiting // registered clients that wait to read; Waiting has those that wait to write
+	Line    []string  // of a fair lock: the owners that wait, the first to come first
 }
 
 // Field is one field of the hash.

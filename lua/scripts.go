@@ -65,6 +65,23 @@ var (
 	rwInspectSource string
 	//go:embed rw_report.lua
 	rwReportSource string
+
+	//go:embed fair.lua
+	fairFunction string
+	//go:embed fair_acquire.lua
+	fairAcquireSource string
+	//go:embed fair_pass.lua
+	fairPassSource string
+	//go:embed fair_line.lua
+	fairLineSource string
+	//go:embed fair_leave.lua
+	fairLeaveSource string
+	//go:embed fair_force.lua
+	fairForceSource string
+	//go:embed fair_linger.lua
+	fairLingerSource string
+	//go:embed fair_report.lua
+	fairReportSource string
 )
 
 var (
@@ -89,6 +106,14 @@ var (
 	rwForceScript      = newScript(redissonFunction, rwFunction, rwForceSource)
 	rwInspectScript    = newScript(redissonFunction, rwFunction, rwInspectSource)
 	rwReportScript     = newScript(redissonFunction, rwFunction, rwReportSource)
+
+	fairAcquireScript = newScript(raiseFunction, redissonFunction, fairFunction, fairAcquireSource)
+	fairPassScript    = newScript(raiseFunction, redissonFunction, fairFunction, fairPassSource)
+	fairLineScript    = newScript(redissonFunction, fairFunction, fairLineSource)
+	fairLeaveScript   = newScript(redissonFunction, fairFunction, fairLeaveSource)
+	fairForceScript   = newScript(redissonFunction, fairFunction, fairForceSource)
+	fairLingerScript  = newScript(redissonFunction, fairFunction, fairLingerSource)
+	fairReportScript  = newScript(fairReportSource)
 )
 
 // Processor sends one command; every go-redis client is one.

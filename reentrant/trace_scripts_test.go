@@ -24,7 +24,7 @@ func scriptSources(t *testing.T) map[string]string {
 			sources[script[1]] += string(b) + "\n"
 		}
 	}
-	if len(sources) != 20 {
+	if len(sources) != 27 {
 		t.Fatalf("%d scripts in lua/scripts.go", len(sources))
 	}
 	return sources
