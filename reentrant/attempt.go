@@ -43,10 +43,13 @@ type flight struct {
 	w *waiter
 
 	command lua.Acquire
-	heard   bool // it registers the Client
+	heard   bool // wake-ups would reach the Client
 	sent    time.Time
 	acks    replicaAcks
 }
+
+// registers reports whether the attempt puts the Client into the registry of waiters if the lock is busy.
+func (f *flight) registers() bool { return f.command.Register > 0 }
 
 // prepare makes the command of an attempt, with the turn. It reports false, and has done nothing, if w does not lead
 // any more.
@@ -59,7 +62,7 @@ func (s *lockState) prepare(t turn, w *waiter) (f *flight, leads bool) {
 	f.command.Order = t.order()
 	f.acks = replicaAcks{c: s.c, key: s.keys.Lock}
 	f.sent = time.Now()
-	if heard {
+	if f.registers() {
 		f.command.Nonce, f.command.Claim = t.expectGrant(w, f.sent)
 	}
 	return f, true
@@ -107,7 +110,7 @@ func (f *flight) settle(answer lua.Granted, err error) (got attempt, unwanted *o
 	}
 	f.t.settle(f.command.Order, err)
 	f.s.disprove(f.w, err == nil && answer.Verdict == lua.Done)
-	return f.s.settleAttempt(f.w, answer, err, f.heard, f.sent, &f.acks)
+	return f.settleAttempt(answer, err)
 }
 
 // aborted settles an attempt whose goroutine ended during the command, in a hook of go-redis.
@@ -116,7 +119,8 @@ func (f *flight) aborted() {
 	f.t.settle(f.command.Order, errAborted)
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.state.AttemptFailed(&f.w.Waiter, lua.Unknown(errAborted), f.heard, time.Now())
+	f.s.state.AttemptFailed(&f.w.Waiter, lua.Unknown(errAborted), f.registers(), time.Now())
+	f.s.settleInLine(f.w, f.command.InLine, errAborted)
 }
 
 // beginAttempt reports whether w still leads, and makes its command. Otherwise it does not begin. heard says
@@ -136,29 +140,34 @@ func (s *lockState) beginAttempt(w *waiter) (heard bool, command lua.Acquire, le
 		AfterRedisson: s.afterRedisson.Load(), Departed: s.state.Grantees(w.Owner),
 		ReadersFirst: w.readersFirst,
 	}
-	if heard = s.listening(); heard {
+	heard = s.listening()
+	if heard && !s.kind.lines {
 		command.Register = registryTTL
 	}
+	command.InLine = s.attemptInLine(w, heard)
 	return heard, command, true
 }
 
 // settleAttempt makes the waiter the holder, or notes why it is not. unwanted is an ownership that Redis
 // has granted and that the caller must release.
-func (s *lockState) settleAttempt(w *waiter, answer lua.Granted, err error, heard bool, sent time.Time, acks *replicaAcks) (got attempt, unwanted *ownership) {
+func (f *flight) settleAttempt(answer lua.Granted, err error) (got attempt, unwanted *ownership) {
+	s, w := f.s, f.w
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case err != nil:
-		s.state.AttemptFailed(&w.Waiter, lua.Unknown(err), heard, time.Now())
+		s.state.AttemptFailed(&w.Waiter, lua.Unknown(err), f.registers(), time.Now())
+		s.settleInLine(w, f.command.InLine, err)
 		return attempt{err: err}, nil
 	case answer.Verdict == lua.Busy:
-		if heard {
+		if f.registers() {
 			s.sequencer.registrations++
 		}
-		s.state.FoundBusy(&w.Waiter, heard, answer.Since)
-		return attempt{answer: answer, heard: heard}, nil
+		s.state.FoundBusy(&w.Waiter, f.registers(), answer.Since)
+		s.settleInLine(w, f.command.InLine, nil)
+		return attempt{answer: answer, heard: f.heard}, nil
 	}
-	g := lockstate.Grant{Token: answer.Token, Sent: sent, Late: s.c.renewalsMayBeLate(), Missing: acks.missing(s.name)}
+	g := lockstate.Grant{Token: answer.Token, Sent: f.sent, Late: s.c.renewalsMayBeLate(), Missing: f.acks.missing(s.name)}
 	of, refusal := s.state.Granted(&w.Waiter, g, time.Now())
 	o := ownershipOf(of)
 	if refusal != lockstate.Accepted {

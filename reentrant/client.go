@@ -30,6 +30,7 @@ type Client struct {
 	cfg      config
 	core     lockstate.Config // what of cfg the lock states go by
 	coreRW   lockstate.Config // the same for read-write locks, which are not handed over inside the Client
+	coreFair lockstate.Config // the same for fair locks, of which Redis decides who is next
 	id       string
 	commands *redisio.Courier  // rdb, in pipelines while many goroutines use it
 	single   lua.Processor     // rdb, each command by itself
@@ -115,8 +116,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
 	}
-	c.coreRW = c.core
-	c.coreRW.Handoff = lockstate.Never
+	c.coreRW, c.coreFair = c.core, c.core
+	c.coreRW.Handoff, c.coreFair.Handoff = lockstate.Never, lockstate.Confirmed
 	for i := range c.states {
 		c.states[i] = make(map[string]*lockState)
 	}
@@ -172,7 +173,8 @@ func (c *Client) ID() string { return c.id }
 // without control characters; braces may only form one hash tag, as in "order:{42}". With the
 // prefix, it may not begin as the keys that belong to other locks do: with redlatch_epoch,
 // redlatch_turn, redlatch_waiters, redlatch_listeners, redlatch_client, redisson_lock_token,
-// redisson_lock__channel or redisson_rwlock, each followed by ":" or "{"; and it may not contain ":rwlock_timeout:". It does no I/O; with a bad name every
+// redisson_lock__channel, redisson_lock_queue, redisson_lock_timeout or redisson_rwlock, each followed by ":" or "{"; and it
+// may not contain ":rwlock_timeout:". It does no I/O; with a bad name every
 // method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
 // of the same name and Client are the same lock.
 func (c *Client) NewLock(name string, opts ...LockOption) *Lock {

@@ -125,6 +125,7 @@ func (s *lockState) join(r *request) (reenters *ownership, w *waiter, at arrival
 		return nil, nil, at, busy
 	case lockstate.Wait:
 		w = s.c.newWaiter(r)
+		s.ticket(w)
 		s.state.Enqueue(&w.Waiter)
 		at.leads = w.State() == lockstate.Leading
 		ahead, busy := s.state.Ahead(r.Mode)

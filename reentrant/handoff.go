@@ -66,15 +66,19 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	acks := s.c.replicaAcks(s.keys.Lock)
 	var sent time.Time
 	returned := false
+	var newcomers []*lockstate.Waiter
 	defer func() {
 		if !returned {
+			s.lined(newcomers, lua.Stale, true, errAborted)
 			_ = s.transferUnanswered(o, w, errAborted)
 		}
 	}()
 	from, _ := o.Lease().Field()
 	move := &lua.Transfer{From: from, To: w.Owner, Lease: w.Lease, Fencing: w.Fencing}
+	newcomers = s.takeAlong(move, w)
 	g, before, err := t.transfer(ctx, acks, move, &sent)
 	returned = true
+	s.lined(newcomers, g.Verdict, before, err)
 	switch {
 	case lua.ForeignKey(err):
 		return nil, s.settleRelease(o, false, lua.NotHeld, nil)
@@ -84,10 +88,13 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 		return nil, s.free(ctx, t, o)
 	case err != nil:
 		return nil, s.transferUnanswered(o, w, err)
+	case g.Verdict == lua.PassedOn: // to another Client, whose turn it is
+		return nil, s.settleRelease(o, true, lua.Done, nil)
 	case g.Verdict == lua.NotHeld:
 		// The field is not there. If an earlier try had run, w's field would be there, for w's lease:
-		// within that lease this answer means that the lock was lost before.
-		return nil, s.settleRelease(o, before && time.Since(sent) >= w.Lease, g.Verdict, nil)
+		// within that lease this answer means that the lock was lost before. But the earlier try may have passed
+		// a fair lock on.
+		return nil, s.settleRelease(o, before && (s.kind.lines || time.Since(sent) >= w.Lease), g.Verdict, nil)
 	}
 	if next = s.settleTransfer(o, w, g, sent, acks); next == nil {
 		return nil, nil // w's call tells the hand-off

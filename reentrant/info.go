@@ -37,21 +37,24 @@ type Info struct {
 
 	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by
 	// their arrival. If the holder is in another Client, only that Client knows the calls that wait in
-	// it.
+	// it. Of a fair lock they are all calls that wait in any Client, and all threads of Redisson, in the order in which they
+	// are to have the lock, at most 128 of other Clients.
 	Waiters []Waiter
 
 	// Redisson is how many clients of Redisson wait, of which nothing else is known. It is -1 if Redis
-	// cannot count them.
+	// cannot count them, and 0 for a fair lock: those are among the Waiters.
 	Redisson int
 }
 
 // Waiter is a call, or another Client, that waits for a lock.
 type Waiter struct {
-	// Party has an owner only if it is Here. Of another Client Redis knows only that some call of it
+	// Party has an owner only if it is Here, or the lock is fair. Of another Client Redis knows only that some call of it
 	// waits. A Client registers when its first call has waited for a round trip or two.
 	Party
 
-	Since time.Time // its arrival; of another Client by Redis' clock, converted to this machine's
+	// Since is its arrival; of another Client by Redis' clock, converted to this machine's. It is zero if Redis does not
+	// know it, as of others that wait for a fair lock.
+	Since time.Time
 }
 
 // String is one line for a person.
@@ -85,7 +88,10 @@ func (i Info) String() string {
 		} else {
 			s.WriteString(", ")
 		}
-		fmt.Fprintf(&s, "%v since %v", w.Party, i.At.Sub(w.Since).Round(time.Millisecond))
+		fmt.Fprint(&s, w.Party)
+		if !w.Since.IsZero() {
+			fmt.Fprintf(&s, " since %v", i.At.Sub(w.Since).Round(time.Millisecond))
+		}
 	}
 	if i.Redisson > 0 {
 		fmt.Fprintf(&s, "; %d of Redisson wait", i.Redisson)
@@ -107,6 +113,9 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 	}
 	i.addWaiting(l.c.id, r.Waiting, false)
 	i.addWaiting(l.c.id, r.Reading, true)
+	if l.kind.lines {
+		i.Waiters = l.inOrder(r.Line, local)
+	}
 	return i
 }
 

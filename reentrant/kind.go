@@ -16,6 +16,7 @@ import (
 type kind struct {
 	name   string
 	number int // from 0
+	lines  bool // who waits stands in a line in Redis (line.go), and not in the registry of waiters
 	protocol
 
 	// twoModes: the lock is taken in either mode, and an owner has a field for each. Otherwise all owners are Exclusive.
@@ -52,4 +53,4 @@ type protocol interface {
 type lockStates [kinds]map[string]*lockState
 
 // kinds is how many kinds there are.
-const kinds = 2
+const kinds = 3

@@ -30,15 +30,12 @@ type lockState struct {
 	state   lockstate.State // guarded by mu
 	wakeups *wakeups        // subscription of the waiters; guarded by mu
 	syncing bool            // syncField is running; guarded by mu
+	line    line            // of a fair lock; guarded by mu
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
 	s := &lockState{c: c, kind: l.kind, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
-	core := &c.core
-	if l.kind.twoModes {
-		core = &c.coreRW
-	}
-	s.state.Init(core, (*engine)(s), c.isClosing())
+	s.state.Init(c.coreOf(l.kind), (*engine)(s), c.isClosing())
 	return s
 }
 
@@ -137,6 +134,17 @@ func (e *engine) Remember(l *lockstate.Losses, renewed bool) {
 
 // Forget implements [lockstate.Engine].
 func (e *engine) Forget(l *lockstate.Losses) bool { return e.c.forgetLoss(l) }
+
+// coreOf is what of the configuration the lock states of a kind go by.
+func (c *Client) coreOf(k *kind) *lockstate.Config {
+	switch {
+	case k.lines:
+		return &c.coreFair
+	case k.twoModes:
+		return &c.coreRW
+	}
+	return &c.core
+}
 
 // core is what of the configuration a lock state goes by.
 func (c *config) core() lockstate.Config {

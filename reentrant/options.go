@@ -28,6 +28,8 @@ type config struct {
 	ackWithin time.Duration
 	handoff   Handoff
 
+	queueTimeout time.Duration
+
 	clientName  string
 	plainPubSub bool
 }
@@ -163,7 +165,7 @@ func WithHandoff(mode Handoff) Option {
 // newConfig applies the options. It checks the timeout of WithReplicaAcks at the end: the lease may be
 // given after it.
 func newConfig(opts []Option) (config, error) {
-	c := config{lease: defaultLease}
+	c := config{lease: defaultLease, queueTimeout: defaultQueueTimeout}
 	for _, opt := range opts {
 		if err := opt(&c); err != nil {
 			return c, err

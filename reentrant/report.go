@@ -33,8 +33,9 @@ func (l *Lock) Info(ctx context.Context) (Info, error) {
 			return info, err
 		}
 		at := time.Now()
-		info = l.infoOf(r, l.waitersHere(), at)
-		slices.SortStableFunc(info.Waiters, func(a, b Waiter) int { return a.Since.Compare(b.Since) })
+		if info = l.infoOf(r, l.waitersHere(), at); !l.kind.lines {
+			slices.SortStableFunc(info.Waiters, func(a, b Waiter) int { return a.Since.Compare(b.Since) })
+		}
 		l.c.nameAll(ctx, info.parties())
 		return info, nil
 	})

@@ -165,7 +165,11 @@ func (a *acquisition) busy(answer lua.Granted) {
 	a.tellWaiting()
 	a.s.mu.Lock()
 	a.s.listen()
-	a.s.listenForRedisson(answer)
+	if a.s.kind.lines {
+		a.s.listenInLine(a.w, answer)
+	} else {
+		a.s.listenForRedisson(answer)
+	}
 	a.s.mu.Unlock()
 }
 

@@ -17,6 +17,7 @@ type waiter struct {
 	gone     chan struct{} // closed when the call has left without the lock; made when it leads
 
 	// Only its call uses these.
+	attempted   bool // it has led, and made an attempt
 	handOffTold bool // the event of its hand-off was told
 	reusable    bool // granted by an attempt that its call has settled itself (launch.go)
 }

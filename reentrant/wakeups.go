@@ -16,6 +16,11 @@ type wakeups struct {
 	// (listenForRedisson).
 	listeners, common *pubsub.Subscription
 
+	// told is the channel on which Redisson tells the waiter of a fair lock with that ticket that it is its turn. It is
+	// nil unless needed (listenInLine).
+	told   *pubsub.Subscription
+	ticket string
+
 	// Capacity 1 each. A signal makes the first waiter try again.
 	wake  chan cause    // it is this Client's turn, or messages may have been missed
 	freed chan struct{} // Redisson freed the lock: every Client may try
@@ -132,6 +137,7 @@ func (s *lockState) stopListening() {
 	}
 	w.own.Close()
 	w.stopListeningForRedisson()
+	w.stopListeningInLine()
 	s.wakeups = nil
 }
 

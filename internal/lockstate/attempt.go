@@ -67,6 +67,7 @@ func (s *State) granted(w *Waiter, g Grant, now time.Time) *Ownership {
 	s.outage.answers++
 	s.arrival, s.grantees = 0, nil
 	s.budget.reset(now)
+	w.place = untold
 	return s.own(&w.Request, g, now)
 }
 

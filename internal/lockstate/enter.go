@@ -64,6 +64,9 @@ func (s *State) Enqueue(w *Waiter) {
 		s.engine.Listen()
 	}
 	s.promote()
+	if w.Ticket != "" && w.state == Queued {
+		s.engine.LineUp() // the first one's own attempt does it
+	}
 }
 
 // promote lets the first waiter lead if no owner of this Client keeps it from asking Redis.
@@ -78,6 +81,9 @@ func (s *State) promote() {
 func (s *State) remove(w *Waiter, final WaiterState) {
 	w.state = final
 	s.waiting.remove(w)
+	if final != Granted && w.place != untold {
+		s.depart(w.Ticket)
+	}
 	if s.waiting.first == nil {
 		s.busy = false
 		s.engine.StopListening()
@@ -95,6 +101,7 @@ func (s *State) refuse(w *Waiter, err error) {
 // would wait for their own owner.
 func (s *State) grant(w *Waiter, o *Ownership) {
 	w.ownership = o
+	w.place = untold // the script that has made its owner an owner has taken the ticket out
 	s.remove(w, Granted)
 	for _, same := range s.waiting.ofOwner(w) {
 		s.remove(same, Rejoined)

@@ -144,11 +144,14 @@ type fakeEngine struct {
 	freeAts  []freeAt
 	repairs  []*Ownership
 	leave    bool // the registry
-	sync     bool // the field
-	listens  bool
-	made     []*Ownership
-	leases   []*Lease
-	losses   []*Losses
+
+	linesUp, leavesLine bool // tickets
+
+	sync    bool // the field
+	listens bool
+	made    []*Ownership
+	leases  []*Lease
+	losses  []*Losses
 
 	// did records what was called, for traces.
 	did func(who, format string, args ...any)
@@ -195,6 +198,16 @@ func (e *fakeEngine) RepairCount(o *Ownership) {
 func (e *fakeEngine) LeaveRegistry() {
 	e.leave = true
 	e.did("", "leave the registry of waiters")
+}
+
+func (e *fakeEngine) LineUp() {
+	e.linesUp = true
+	e.did("", "line up")
+}
+
+func (e *fakeEngine) LeaveLine() {
+	e.leavesLine = true
+	e.did("", "leave the line")
 }
 
 func (e *fakeEngine) SyncField() {

@@ -38,6 +38,11 @@ type Engine interface {
 	// LeaveRegistry takes the Client out of the registry of waiters, in the background.
 	LeaveRegistry()
 
+	// LineUp tells Redis of the newcomers in the line of a fair lock, and LeaveLine of the departed, in the
+	// background.
+	LineUp()
+	LeaveLine()
+
 	// SyncField has the field in Redis follow the holder, in the background.
 	SyncField()
 
@@ -67,6 +72,8 @@ type State struct {
 	// grantees are the owners to whom a release of any Client may have granted the lock: attempts have
 	// registered the Client for them, and no later command has settled what became of that.
 	grantees []string
+
+	departed []string // tickets whose waiters have left, and that may be in the line of a fair lock
 
 	busy    bool // the waiters' last attempt found another owner
 	closing bool // nothing new is granted

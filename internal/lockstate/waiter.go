@@ -19,7 +19,8 @@ type Request struct {
 // Waiter is one call in the wait queue.
 type Waiter struct {
 	Request
-	Call Call // the engine sets it before the waiter is used
+	Call   Call   // the engine sets it before the waiter is used
+	Ticket string // in the line of a fair lock; the engine sets it before the waiter is used
 
 	state          WaiterState
 	led            bool       // it was promoted once
@@ -28,6 +29,7 @@ type Waiter struct {
 	handedBy       *Ownership // the ownership that handed the lock over to it
 	refusal        error      // the call's error, in the state refused
 	patience       patience   // what it has borne of an outage
+	place          place      // of its ticket
 	prev, next     *Waiter    // in the queue
 }
 
