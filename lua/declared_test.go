@@ -11,7 +11,7 @@ var (
 	call       = regexp.MustCompile(`redis\.p?call\(([^()]*(?:\([^()]*\)[^()]*)*)\)`)
 	assignment = regexp.MustCompile(`(?m)^(?:  )?local ([\w, ]+) = (.+)$`)
 	parameters = regexp.MustCompile(`local function \w+\(([\w, ]+)\)`)
-	helper     = regexp.MustCompile(`\b(wake|keep|grant|raise|layout|others|alive|register|tell_readers|tell_writer|join|rejoin|went|take|heads)\(([^)]*)\)`)
+	helper     = regexp.MustCompile(`\b(wake|keep|grant|raise|layout|others|alive|register|tell_readers|tell_writer|score_of|join|rejoin|went|take|heads)\(([^)]*)\)`)
 	element    = regexp.MustCompile(`^KEYS\[(\d|2\*i(-1)?)\]$`)
 )
 
@@ -19,7 +19,7 @@ var (
 var handed = map[string]int{
 	"wake": 5, "grant": 3, "keep": 1, "raise": 1,
 	"layout": 1, "others": 1, "alive": 1, "register": 2, "tell_readers": 4, "tell_writer": 2,
-	"join": 2, "rejoin": 2, "went": 3, "take": 3, "heads": 3,
+	"score_of": 1, "join": 2, "rejoin": 2, "went": 3, "take": 3, "heads": 3,
 }
 
 // keyNames are the variables of a script that stand for an element of KEYS.

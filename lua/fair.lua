@@ -28,6 +28,12 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- score_of is 0 if the element has none.
+local function score_of(timeouts, element)
+  local score = redis.pcall('ZSCORE', timeouts, element)
+  return type(score) == 'string' and tonumber(score) or 0
+end
+
 -- sender says by which command messages go, and whether that counts all who hear them.
 local function sender(channel, how)
   local publish, _, _, counted = passing(how)
@@ -42,8 +48,7 @@ end
 -- join puts a ticket at the end of the line. The lock is held until `held`, or is free.
 local function join(queue, timeouts, ticket, held, wait)
   local last = redis.call('LINDEX', queue, -1)
-  local score = last and redis.call('ZSCORE', timeouts, last)
-  local due = math.max(held, tonumber(score or '0')) + wait
+  local due = math.max(held, last and score_of(timeouts, last) or 0) + wait
   redis.call('ZADD', timeouts, whole(due), ticket)
   redis.call('RPUSH', queue, ticket)
 end
@@ -94,24 +99,24 @@ local function heads(queue, timeouts, line, mine, channel, how)
     if type(head) ~= 'string' or head == mine then
       return type(head) == 'string' and head, 0
     end
-    local go, score = is_ticket(head), redis.pcall('ZSCORE', timeouts, head)
-    score = type(score) == 'string' and score or '0'
+    local go, score = is_ticket(head), score_of(timeouts, head)
     local grace = go and 2000 or 10000
     local told = redis.pcall('HGET', line, 'absent')
     local since, whom = string.match(type(told) == 'string' and told or '', '^(%d+) (.*)$')
-    if whom ~= score .. ' ' .. head then
+    local this = whole(score) .. ' ' .. head
+    if whom ~= this then
       if not publish then
         publish, counted = sender(channel, how)
       end
       local to = go and client_of(head) or head
       local heard = redis.pcall(publish, channel .. ':' .. to, '0')
       if not (go and counted and heard == 0) then
-        redis.pcall('HSET', line, 'absent', whole(now) .. ' ' .. score .. ' ' .. head)
+        redis.pcall('HSET', line, 'absent', whole(now) .. ' ' .. this)
         redis.pcall('PEXPIRE', line, 60000)
         return head, grace
       end
     else
-      if tonumber(score) <= now then
+      if score <= now then
         grace = 1000
       end
       if now - since < grace then

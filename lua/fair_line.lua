@@ -51,7 +51,7 @@ if ARGV[5] == '1' then
   local before = held
   -- The first thousand: to be dropped one has to be the first, and each place is worth a wait.
   for _, element in ipairs(redis.call('LRANGE', queue, 0, 999)) do
-    local score, due = tonumber(redis.call('ZSCORE', timeouts, element) or '0'), before + wait
+    local score, due = score_of(timeouts, element), before + wait
     local right = due
     if not is_ticket(element) or client_of(element) ~= ARGV[1] then
       right = math.max(score - owed * wait, math.min(score, due)) -- some may have joined since, and owe less

@@ -15,7 +15,7 @@ import (
 // the fields of all locks of a Client.
 type kind struct {
 	name   string
-	number int // from 0
+	number int  // from 0
 	lines  bool // who waits stands in a line in Redis (line.go), and not in the registry of waiters
 	protocol
 
