@@ -8,6 +8,7 @@ type Keys struct {
 	Lock   string // the lock's hash
 	client string
 	rw     bool // of a read-write lock: Redisson has another channel for that
+	fair   bool // of a fair lock
 }
 
 // KeysOf returns the keys of the lock kept at key, for the client with that id.
@@ -15,6 +16,12 @@ func KeysOf(key, client string) Keys { return Keys{Lock: key, client: client} }
 
 // RWKeysOf returns the keys of the read-write lock kept at key, for the client with that id.
 func RWKeysOf(key, client string) Keys { return Keys{Lock: key, client: client, rw: true} }
+
+// FairKeysOf returns the keys of the fair lock kept at key, for the client with that id.
+func FairKeysOf(key, client string) Keys { return Keys{Lock: key, client: client, fair: true} }
+
+// Fair reports whether the keys are of a fair lock.
+func (k Keys) Fair() bool { return k.fair }
 
 // ReadWrite reports whether the keys are of a read-write lock.
 func (k Keys) ReadWrite() bool { return k.rw }

@@ -15,6 +15,8 @@ var fair = &kind{name: "fair", number: 2, lines: true, protocol: fairLock{}}
 // is launched.
 type fairLock struct{ plainLock }
 
+func (fairLock) keys(key, client string) lua.Keys { return lua.FairKeysOf(key, client) }
+
 func (fairLock) acquire(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Acquire) (lua.Granted, error) {
 	return command.RunFair(ctx, p, k)
 }

@@ -29,6 +29,8 @@ const (
 	noReplicas = "WithReplicaAcks grants no lock"
 	noNaming   = "Inspect shows the Client's ID and not what WithClientName says"
 	noRead     = "no read-write lock is taken for reading, or released"
+	noFair     = "nobody can wait for a fair lock"
+	noDrop     = "a waiter of a fair lock that has died keeps all others from it"
 	noPolicy   = "it is not known whether Redis may evict locks"
 )
 
@@ -52,7 +54,6 @@ type keyCommands struct {
 // commandsOf lists what the scripts do with the keys of a lock. A command that could write is
 // given arguments that it refuses, which it does after Redis has looked at the permissions.
 func commandsOf(k *lua.Keys, fencing bool) []keyCommands {
-	const field = "f"
 	lock, epoch, turn, waiters, token := k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token()
 	all := []keyCommands{
 		{lock, "", noGrant, true, []aclCommand{
@@ -85,17 +86,46 @@ func commandsOf(k *lua.Keys, fencing bool) []keyCommands {
 		}},
 		{token, "redisson_lock_token:", noFencing, fencing, nil},
 	}
-	if !k.ReadWrite() {
-		return all
+	switch {
+	case k.ReadWrite():
+		return append(all, readWriteCommands(k)...)
+	case k.Fair():
+		return append(all, fairCommands(k)...)
 	}
-	return append(all,
-		keyCommands{k.Readers(), "redlatch_waiters:", noGrant, true, []aclCommand{
+	return all
+}
+
+const field = "f" // of a hash, or a member of something else
+
+func readWriteCommands(k *lua.Keys) []keyCommands {
+	return []keyCommands{
+		{k.Readers(), "redlatch_waiters:", noGrant, true, []aclCommand{
 			{noQueue, true, []any{"zrem", k.Readers(), field}},
 		}},
-		keyCommands{k.Barrier(), "redlatch_turn:", noGrant, true, nil},
-		keyCommands{k.Marker(field), markers, noRead, true, []aclCommand{
+		{k.Barrier(), "redlatch_turn:", noGrant, true, nil},
+		{k.Marker(field), markers, noRead, true, []aclCommand{
 			{noRead, true, []any{"del", k.Marker(field)}},
-		}})
+		}},
+	}
+}
+
+// fairCommands does not try LPUSH and RPUSH: whatever they are given that is not refused they write.
+func fairCommands(k *lua.Keys) []keyCommands {
+	queue, timeouts := k.Queue(), k.Timeouts()
+	return []keyCommands{
+		{queue, "redisson_lock_queue:", noFair, true, []aclCommand{
+			{noFair, true, []any{"llen", queue}},
+			{noFair, true, []any{"lindex", queue, 0}},
+			{noFair, true, []any{"lrange", queue, 0, 0}},
+			{noFair, true, []any{"lrem", queue, 0, field}},
+			{noFair, true, []any{"linsert", queue, "nowhere", field, field}},
+			{noDrop, true, []any{"lpop", queue, -1}}, // less than nothing
+		}},
+		{timeouts, "redisson_lock_timeout:", noFair, true, []aclCommand{
+			{noFair, true, []any{"zrem", timeouts, field}},
+			{noFair, true, []any{"del", timeouts}},
+		}},
+	}
 }
 
 // markers stands for the keys of readers, which begin with the lock's name in braces.
