@@ -31,8 +31,14 @@ type Acquire struct {
 	// the lock. Owner gets it then.
 	Departed []string
 
-	ReadersFirst bool    // of a read-write lock: no reader waits for a writer that waits
-	InLine       *InLine // of a fair lock
+	ReadersFirst bool // of a read-write lock: no reader waits for a writer that waits
+
+	// Joins asks whether one more reader may use the field that the client has already (RWAcquire). The answer
+	// is NotHeld if it has not. Wake says how Redisson's waiters are counted then.
+	Joins bool
+	Wake  Wake
+
+	InLine *InLine // of a fair lock
 }
 
 // MaybeRegistered stands for the arrival of a client that asked to be registered and got no answer.
@@ -50,9 +56,8 @@ type Granted struct {
 
 	RedissonAhead bool // when Busy, of a fair lock: a thread of Redisson is ahead in the line
 
-	// From Transfer.
-	Others          int // clients in the registry of waiters
-	RedissonWaiters int // clients of Redisson that wait; -1 if they cannot be counted
+	Others          int // from Transfer: clients in the registry of waiters
+	RedissonWaiters int // from Transfer, and from an Acquire that Joins: clients of Redisson that wait; -1 if they cannot be counted
 }
 
 // Verdict is what a script did with a command.
@@ -105,7 +110,9 @@ func acquired(r []any, err error) (Granted, error) {
 	}
 	switch code := number(r, 0); code {
 	case 1:
-		return Granted{Verdict: Done, Token: number(r, 1)}, nil
+		return Granted{Verdict: Done, Token: number(r, 1), RedissonWaiters: int(number(r, 2))}, nil
+	case -2:
+		return Granted{Verdict: NotHeld}, nil
 	case 0:
 		g := Granted{Verdict: Busy, TTL: ttl(number(r, 1)), Holder: text(r, 2), Since: number(r, 3), Rank: int(number(r, 4))}
 		if g.Holder == "*" {

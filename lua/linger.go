@@ -10,6 +10,7 @@ type Linger struct {
 	Owner  string
 	Nobody string        // a field that no owner has, and another one each time
 	While  time.Duration // more than 0
+	Keep   bool          // RWLinger: Owner's field stays beside Nobody's
 	Order  Order
 	Wake   Wake // how waiters are told
 }

@@ -1,5 +1,6 @@
 -- read_acquire: lets an owner read beside other readers, or inside its own write hold, or says who is in the
--- way and, if asked, puts the client into the registry of readers.
+-- way and, if asked, puts the client into the registry of readers. If the client has the field for other readers of
+-- its own already (joins), the script says whether one more may join them.
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
@@ -19,11 +20,14 @@
 --                  lock is not kept for Redisson any more
 -- ARGV[9] writer   hash field of the same owner as a writer: inside its write hold it may read
 -- ARGV[10] first   1: readers come first, and the barrier does not count
+-- ARGV[11] channel of the lock; only if the client joins
+-- ARGV[12] how     to pass the lock on (redisson), which says how Redisson's waiters are counted; only if the client joins
 --
--- Replies 1 granted; {0, ttl, holder, since, rank} busy, as acquire does; {-1} stale.
+-- Replies 1 granted, {1, 0, theirs} if the client joins: how many clients of Redisson wait, -1 if that cannot be told;
+-- {0, ttl, holder, since, rank} busy, as acquire does; {-1} stale; {-2} the client joins, and the field is gone.
 --
--- Twice: the second run finds the owner's field and grants again. Late: stale, once a later
--- command has set the epoch.
+-- Twice: the second run finds the owner's field and grants again. A client that joins may find the barrier then,
+-- and has its field all the same. Late: stale, once a later command has set the epoch.
 
 local lock, epoch, turn, waiters, readers, barrier, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local owner, lease, client = ARGV[1], tonumber(ARGV[2]), ARGV[5]
@@ -38,9 +42,15 @@ if ARGV[4] ~= '0' then
 end
 
 local held = mode and redis.call('HEXISTS', lock, owner) == 1
-local barred = false
+local joins, barred = ARGV[11] ~= nil, false
 local granted = held
-if held then
+if joins then
+  if not held then
+    return {-2}
+  end
+  barred = woken ~= 'r' and ARGV[10] ~= '1' and redis.call('EXISTS', barrier) == 1
+  granted = not barred
+elseif held then
 elseif not mode then
   granted = not woken or woken == 'r' or woken == client or woken == '*' and ARGV[8] == '1'
 elseif mode == 'read' then
@@ -92,5 +102,9 @@ end
 if ARGV[7] ~= '0' then
   redis.pcall('ZREM', readers, client)
   redis.pcall('ZREM', waiters, client)
+end
+if joins then
+  local publish, _, _, counted = passing(ARGV[12])
+  return {1, 0, counted and redisson_waiters(ARGV[11], publish) or -1}
 end
 return 1

@@ -11,6 +11,7 @@ import (
 // no other owner has: a name that is given with a '=' first is kept with another one.
 const (
 	readerInfix  = "=reader:"
+	sharedReader = "=readers"
 	writerSuffix = ":write"
 	ownerBegin   = 37 // behind the client's UUID and a colon
 )
@@ -19,6 +20,15 @@ const (
 func ReaderField(owner string) string {
 	client, name, _ := strings.Cut(owner, ":")
 	return client + ":" + readerInfix + name
+}
+
+// SharedReaderField is the field that all readers of a client have together, if none of them has one of its own.
+func SharedReaderField(client string) string { return client + ":" + sharedReader }
+
+// IsSharedReader reports whether a field is [SharedReaderField] of a client.
+func IsSharedReader(field string) bool {
+	_, name, _ := strings.Cut(field, ":")
+	return name == sharedReader
 }
 
 // WriterField is the field of an owner that writes.
@@ -50,12 +60,16 @@ func (a *RWAcquire) line(k *Keys) []any {
 	case a.Fencing:
 		keys = append(keys, k.Token())
 	}
-	line := append(script.line(10, keys...), a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch),
+	line := append(script.line(12, keys...), a.Owner, ms(a.Lease), a.Order.Number, ms(a.Order.Epoch),
 		a.Client, ms(a.Register), a.Since, flag(a.AfterRedisson))
 	if reads {
 		line = append(line, WriterField(owner))
 	}
-	return append(line, flag(a.ReadersFirst))
+	line = append(line, flag(a.ReadersFirst))
+	if a.Joins {
+		line = append(line, k.Channel(), a.Wake.how)
+	}
+	return line
 }
 
 // Run sends the command.
@@ -106,7 +120,8 @@ func (c RWCount) Run(ctx context.Context, p Processor, k *Keys) (Granted, error)
 	return Granted{Verdict: verdict(code)}, err
 }
 
-// RWLinger takes a read-write lock from Owner and leaves its place to Nobody, until Redis ends that.
+// RWLinger takes a read-write lock from Owner and leaves its place to Nobody, until Redis ends that. With Keep, Owner
+// stays beside it, for the other readers that have the field.
 type RWLinger Linger
 
 // Run sends the command. epochSet is as in [Release.Run].
@@ -118,7 +133,7 @@ func (l RWLinger) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epo
 		keys = append(keys, k.Marker(l.Owner), k.Marker(nobody))
 	}
 	code, err := rwLingerScript.runNumber(ctx, p, keys,
-		l.Owner, nobody, ms(l.While), l.Order.Number, ms(l.Order.Epoch), k.markers(), k.Channel(), l.Wake.how)
+		l.Owner, nobody, ms(l.While), l.Order.Number, ms(l.Order.Epoch), k.markers(), k.Channel(), l.Wake.how, flag(l.Keep))
 	if err != nil {
 		return 0, false, err
 	}

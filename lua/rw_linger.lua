@@ -15,11 +15,12 @@
 -- ARGV[6] markers  what the markers of all readers begin with
 -- ARGV[7] channel  of the lock
 -- ARGV[8] how      to pass the lock on (redisson)
+-- ARGV[9] keep     1: other readers use the owner's field, which stays
 --
 -- Replies {1} nobody has it; {0} the owner did not hold the lock; {-1} stale.
 --
--- Twice: the second run finds nobody's field and changes nothing, the TTL included. Late:
--- stale once a later command has set the epoch.
+-- Twice: the second run finds nobody's field and changes nothing, the TTL included; with keep it sets the same
+-- field again, for the time that is left then. Late: stale once a later command has set the epoch.
 
 local lock, epoch, waiters, readers, marker, lives = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local channel = ARGV[7]
@@ -42,9 +43,13 @@ if marker then
   redis.call('SET', lives, '1', 'PX', ttl)
 end
 redis.call('HSET', lock, ARGV[2], '1')
-redis.call('HDEL', lock, ARGV[1])
+if ARGV[9] ~= '1' then
+  redis.call('HDEL', lock, ARGV[1])
+end
 if marker then
-  redis.pcall('DEL', marker)
+  if ARGV[9] ~= '1' then
+    redis.pcall('DEL', marker)
+  end
   ttl = alive(lock, ARGV[6]) -- other readers stay as long as they live
 end
 if ttl ~= -1 then

@@ -451,3 +451,99 @@ func TestRWQueries(t *testing.T) {
 		}
 	})
 }
+
+// A client joins the field of its readers: its lease grows, a writer that waits bars it, and a field that is gone is not made
+// anew. Each twice; a late one has no effect.
+func TestJoin(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.rw("a"), r.rw("b")
+		field := lua.SharedReaderField("a")
+		var join lua.RWAcquire
+		join.Joins, join.Wake, join.Lease = true, a.wake, 2*lease
+		for range 2 {
+			r.unchanged(t, func() { wantVerdict(t, "a free lock", a.take(t, field, join).Verdict, lua.NotHeld) })
+		}
+		wantVerdict(t, "the first reader", a.take(t, field, lua.RWAcquire{}).Verdict, lua.Done)
+		order := a.next()
+		for range 2 {
+			join.Order = order
+			if g := a.take(t, field, join); g.Verdict != lua.Done || g.RedissonWaiters != 0 || g.Token != 0 {
+				t.Fatalf("%+v", g)
+			}
+			r.wantFields(t, map[string]string{"mode": "read", field: "1"})
+			r.wantTTL(t, name, 2*lease)
+			r.wantTTL(t, a.keys.Marker(field), 2*lease)
+		}
+		if n := len(r.waiters(t)); n != 0 {
+			t.Fatalf("%d wait", n)
+		}
+
+		b.wait(t, b.writer("1"))
+		join.Order, join.Register = lua.Order{}, lease
+		for range 2 {
+			g := a.take(t, field, join)
+			wantVerdict(t, "a writer waits", g.Verdict, lua.Busy)
+			if g.TTL <= 0 || g.TTL > 3*time.Second {
+				t.Errorf("busy for %v", g.TTL)
+			}
+			r.wantFields(t, map[string]string{"mode": "read", field: "1"})
+		}
+		join.ReadersFirst = true
+		wantVerdict(t, "readers first", a.take(t, field, join).Verdict, lua.Done)
+		join.ReadersFirst = false
+		b.leave(t)
+		wantVerdict(t, "the writer has left", a.take(t, field, join).Verdict, lua.Done)
+
+		late := a.next()
+		a.free(t, field, a.marked())
+		join.Order = late
+		wantVerdict(t, "late", a.take(t, field, join).Verdict, lua.Stale)
+		r.wantFree(t)
+	})
+}
+
+// A join tells how many clients of Redisson wait.
+func TestJoinCountsRedisson(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a := r.rw("a")
+		field := lua.SharedReaderField("a")
+		a.take(t, field, lua.RWAcquire{})
+		sub := r.rdb.Subscribe(t.Context(), a.keys.Channel())
+		defer sub.Close()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var join lua.RWAcquire
+		join.Joins, join.Wake = true, a.wake
+		if g := a.take(t, field, join); g.Verdict != lua.Done || g.RedissonWaiters != 1 {
+			t.Errorf("%+v", g)
+		}
+	})
+}
+
+// A field of nobody's beside that of the readers, who go on. Twice sets the same field.
+func TestRWLingerBeside(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b := r.rw("a"), r.rw("b")
+		field, nobody := lua.SharedReaderField("a"), a.owner("=released:1")
+		a.take(t, field, lua.RWAcquire{})
+		l := lua.RWLinger{Owner: field, Nobody: nobody, Keep: true, While: 2 * lease, Order: a.next(), Wake: a.wake}
+		for range 2 {
+			if v, _, err := l.Run(t.Context(), a.p, &a.keys); v != lua.Done || err != nil {
+				t.Fatal(v, err)
+			}
+			r.wantFields(t, map[string]string{"mode": "read", field: "1", lua.ReaderField(nobody): "1"})
+			r.wantTTL(t, name, 2*lease)
+			r.wantTTL(t, a.keys.Marker(field), lease)
+		}
+		a.wantFreed(t, field)
+		wantVerdict(t, "a writer beside nobody", b.write(t, "1").Verdict, lua.Busy)
+		r.expire(t, name)
+		wantVerdict(t, "a writer", b.write(t, "1").Verdict, lua.Done)
+		b.wantFreed(t, b.writer("1"))
+		l.Order = a.next()
+		if v, _, err := l.Run(t.Context(), a.p, &a.keys); v != lua.NotHeld || err != nil {
+			t.Error(v, err)
+		}
+	})
+}

@@ -17,7 +17,7 @@ type attempt struct {
 	hold      *ownership  // granted
 	answer    lua.Granted // busy
 	heard     bool        // the Client was registered, and wake-ups would reach it
-	overtaken bool        // another goroutine has ended the waiter's lead meanwhile
+	overtaken bool        // the waiter does not lead any more
 	err       error
 }
 
@@ -76,7 +76,11 @@ func (f *flight) run(ctx context.Context) attempt {
 			f.aborted()
 		}
 	}()
-	answer, err := f.s.kind.acquire(ctx, &f.acks, &f.s.keys, f.command)
+	by := lua.Processor(&f.acks)
+	if f.command.Joins {
+		by = f.s.c.commands // the replicas were asked at the grant
+	}
+	answer, err := f.s.kind.acquire(ctx, by, &f.s.keys, f.command)
 	returned = true
 	return f.land(ctx, answer, err)
 }
@@ -136,9 +140,12 @@ func (s *lockState) beginAttempt(w *waiter) (heard bool, command lua.Acquire, le
 		s.wakeups.drain() // this attempt comes after these wake-ups
 	}
 	command = lua.Acquire{
-		Owner: w.Owner, Lease: w.Lease, Client: s.c.id, Since: s.state.Arrival(), Fencing: w.Fencing,
-		AfterRedisson: s.afterRedisson.Load(), Departed: s.state.Grantees(w.Owner),
+		Owner: w.Field(), Lease: w.Lease, Client: s.c.id, Since: s.state.Arrival(), Fencing: w.Fencing,
+		AfterRedisson: s.afterRedisson.Load(), Departed: s.state.Grantees(w.Field()),
 		ReadersFirst: w.readersFirst,
+	}
+	if s.state.Joins(&w.Waiter) {
+		command.Joins, command.Wake = true, s.c.wakeUp()
 	}
 	heard = s.listening()
 	if heard && !s.kind.lines {
@@ -166,11 +173,23 @@ func (f *flight) settleAttempt(answer lua.Granted, err error) (got attempt, unwa
 		s.state.FoundBusy(&w.Waiter, f.registers(), answer.Since)
 		s.settleInLine(w, f.command.InLine, nil)
 		return attempt{answer: answer, heard: f.heard}, nil
+	case answer.Verdict == lua.NotHeld:
+		s.state.NoSharedLease(&w.Waiter, time.Now())
+		return attempt{overtaken: true}, nil
 	}
-	g := lockstate.Grant{Token: answer.Token, Sent: f.sent, Late: s.c.renewalsMayBeLate(), Missing: f.acks.missing(s.name)}
+	g := lockstate.Grant{
+		Token: answer.Token, Sent: f.sent, Late: s.c.renewalsMayBeLate(), Missing: f.acks.missing(s.name), Redisson: answer.RedissonWaiters > 0,
+	}
 	of, refusal := s.state.Granted(&w.Waiter, g, time.Now())
-	o := ownershipOf(of)
-	if refusal != lockstate.Accepted {
+	var o *ownership
+	if of != nil {
+		o = ownershipOf(of)
+	}
+	switch refusal {
+	case lockstate.Accepted:
+	case lockstate.Again:
+		return attempt{overtaken: true}, nil
+	default:
 		return attempt{err: refusalError(refusal, g.Missing)}, o
 	}
 	s.c.counters.acquired.Add(1)

@@ -45,6 +45,8 @@ type Client struct {
 	held   atomic.Int64  // ownerships: live, or being released
 	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
 
+	roots atomic.Int64 // of shared leases (shared.go): counted in held, and no owner's
+
 	freeing   atomic.Int64 // ownerships that are being released: counted in held, and not live
 	finishing atomic.Int32 // calls of Close that wait for less
 
@@ -64,6 +66,8 @@ type Client struct {
 	// ctx is for clean-up that belongs to no call. stop ends it, after closed was set.
 	ctx  context.Context
 	stop context.CancelFunc
+
+	readersField string // of the readers that share a lease
 
 	idle chan struct{} // capacity 1: work has fallen to 0
 	less chan struct{} // capacity 1: work has fallen, and a call of Close waits in finish
@@ -118,6 +122,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c.coreRW, c.coreFair = c.core, c.core
 	c.coreRW.Handoff, c.coreFair.Handoff = lockstate.Never, lockstate.Confirmed
+	c.readersField = lua.SharedReaderField(id)
 	for i := range c.states {
 		c.states[i] = make(map[string]*lockState)
 	}

@@ -106,7 +106,7 @@ func (c *Client) remains(cause error) error {
 	if work <= 0 {
 		return nil
 	}
-	return fmt.Errorf("still held: %d, commands in flight: %d: %w", c.held.Load(), work-c.held.Load(), cause)
+	return fmt.Errorf("still held: %d, commands in flight: %d: %w", c.held.Load()-c.roots.Load(), work-c.held.Load(), cause)
 }
 
 // eachState calls f with every lock state that is in use now.

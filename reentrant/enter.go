@@ -39,6 +39,7 @@ func (l *Lock) complement(ctx context.Context, r *request) {
 	r.Lease, r.Fixed = l.c.leaseOf(r.terms)
 	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.mode, l.fencing, time.Now()
 	r.readersFirst = l.readersFirst
+	r.SharedField = l.sharedField(r)
 	r.quick, r.Single = l.c.quickLimit(r), r.single()
 	r.Once = r.quick > 0
 }
@@ -74,14 +75,21 @@ func (l *Lock) actFor(r *request, id identity) {
 // has lost it and still believes to hold it. It returns neither an ownership nor an error if the
 // caller has to call it again.
 func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
-	o, w, at, err := s.join(r)
+	e := s.join(r)
+	o := e.enters
 	switch {
-	case w != nil:
-		return s.wait(ctx, w, at)
+	case e.waits != nil:
+		return s.wait(ctx, e.waits, e.at)
+	case e.has != nil && e.count > 1:
+		e.has.nested(r, e.count)
+		return e.has, nil
+	case e.has != nil:
+		e.has.admitted(r.ctx, r.Began)
+		return e.has, nil
 	case o == nil:
-		return nil, err
+		return nil, e.err
 	}
-	err = o.reenter(ctx, *r)
+	err := o.reenter(ctx, *r)
 	_, lost := err.(*LostError) // and not wrapped: ctx may have ended for the loss of another lock
 	switch {
 	case errors.Is(err, errOwnershipEnded):
@@ -95,9 +103,19 @@ func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
 	}
 }
 
-// join lets the state decide what becomes of a call: it enters an ownership again, it waits as w, it ends with err,
-// or, with none of these, its owner has to be found anew.
-func (s *lockState) join(r *request) (reenters *ownership, w *waiter, at arrival, err error) {
+// entered is what became of a call: it enters an ownership again, it waits, it has the lock, it ends with err, or, with
+// none of these, its owner has to be found anew.
+type entered struct {
+	enters *ownership
+	waits  *waiter
+	at     arrival
+	has    *ownership // on a shared lease
+	count  int        // its holds
+	err    error
+}
+
+// join lets the state decide what becomes of a call.
+func (s *lockState) join(r *request) (e entered) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var of *lockstate.Ownership
@@ -105,38 +123,48 @@ func (s *lockState) join(r *request) (reenters *ownership, w *waiter, at arrival
 		of = &r.of.Ownership
 	}
 	now := r.Began
-	if s.state.HasLosses() {
+	if s.state.HasLosses() || r.SharedField != "" {
 		now = time.Now() // otherwise to read the clock costs a write-behind hand-off 3 %
 	}
 	switch entry := s.state.Enter(&r.Request, of, now); entry.Kind {
 	case lockstate.Reenter:
-		return ownershipOf(entry.Of), nil, at, nil
+		e.enters = ownershipOf(entry.Of)
+	case lockstate.Admitted, lockstate.Nests:
+		e.has, e.count = ownershipOf(entry.Of), entry.Of.Count()
+	case lockstate.Perished:
+		e.err = ownershipOf(entry.Of).err
 	case lockstate.Owed:
-		return nil, nil, at, ownershipOf(entry.Loss.Last()).err
+		e.err = ownershipOf(entry.Loss.Last()).err
 	case lockstate.Upgrade:
-		return nil, nil, at, &UpgradeError{Name: s.name, Owner: entry.Of.Owner()}
+		e.err = &UpgradeError{Name: s.name, Owner: entry.Of.Owner()}
 	case lockstate.Refuse:
-		return nil, nil, at, &NotAcquiredError{Name: s.name, Err: ErrClosed}
+		e.err = &NotAcquiredError{Name: s.name, Err: ErrClosed}
 	case lockstate.Busy:
 		busy := &NotAcquiredError{Name: s.name, Busy: true, client: s.c.id, Waited: time.Since(r.Began)}
 		if entry.Of != nil {
 			busy.Holder = entry.Of.Owner()
 		}
-		return nil, nil, at, busy
+		e.err = busy
 	case lockstate.Wait:
-		w = s.c.newWaiter(r)
-		s.ticket(w)
-		s.state.Enqueue(&w.Waiter)
-		at.leads = w.State() == lockstate.Leading
-		ahead, busy := s.state.Ahead(r.Mode)
-		if ahead != nil {
-			at.ahead = ahead.Owner()
-		}
-		if busy && !at.leads {
-			w.KnewBusy()
-		}
+		e.waits, e.at = s.enqueue(r)
 	}
-	return nil, w, at, nil
+	return e
+}
+
+// enqueue has a call wait. The caller has lockState.mu.
+func (s *lockState) enqueue(r *request) (w *waiter, at arrival) {
+	w = s.c.newWaiter(r)
+	s.ticket(w)
+	s.state.Enqueue(&w.Waiter)
+	at.leads = w.State() == lockstate.Leading
+	ahead, busy := s.state.Ahead(r.Mode)
+	if ahead != nil {
+		at.ahead = ahead.Owner()
+	}
+	if busy && !at.leads {
+		w.KnewBusy()
+	}
+	return w, at
 }
 
 // wait takes a waiter through the wait queue, and out of it if its call does not return: a hook of go-redis or an
@@ -151,6 +179,9 @@ func (s *lockState) wait(ctx context.Context, w *waiter, at arrival) (*ownership
 	o, err := s.await(ctx, w, at)
 	if o != nil && w.HandedBy() != nil && !w.handOffTold {
 		s.c.granted(w)
+	}
+	if o != nil && w.Admitted() {
+		o.admitted(w.ctx, w.Began)
 	}
 	returned = true
 	s.c.recycle(w)

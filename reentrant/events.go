@@ -34,7 +34,7 @@ type Events struct {
 	// HandedOver, instead of Released: the lock goes to the next waiter of this Client: From, Held; Owner is
 	// the new holder.
 	HandedOver  func(Event)
-	Renewed     func(Event) // Redis confirmed a renewal: ValidUntil
+	Renewed     func(Event) // Redis confirmed a renewal: ValidUntil; one event for all readers that share a lease, whose field is Owner
 	RenewFailed func(Event) // renewals of Locks locks failed and will be tried again: Err
 	Lost        func(Event) // Held, Err a *LostError
 	Released    func(Event) // the last hold of the owner was released, and not handed over: Held

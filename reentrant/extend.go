@@ -68,6 +68,11 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		s.mu.Unlock()
 		return h.notExtended(whyEnded(ctx))
 	}
+	if h.h.Reader() { // Redis has a longer lease for all of them, and the Client renews it
+		s.state.EndAfter(&h.h.Ownership, d, time.Now())
+		s.mu.Unlock()
+		return nil
+	}
 	s.addUser() // a release may end the ownership, and its share in the queue, before the command begins
 	s.mu.Unlock()
 	defer s.dropUser()

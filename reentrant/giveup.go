@@ -86,20 +86,23 @@ func (s *lockState) leaveAborted(ctx context.Context, w *waiter) {
 func (s *lockState) giveBack(ctx context.Context, o *ownership, kind lockstate.HoldKind) (closed bool) {
 	send, last := s.state.GiveBack(&o.Ownership, kind, time.Now())
 	if !send {
+		if o.Reader() && o.err == ErrReleased {
+			s.goBackground(func() { o.left(ctx) }) // a closed Client tells nothing
+		}
 		return false
 	}
 	if last {
-		leaseOf(o.Lease()).by = ctx
+		o.leaves(ctx)
 	}
 	begun := s.goBackground(func() {
 		if last {
-			s.release(ctx, o)
+			s.release(ctx, o.sent())
 		} else {
 			s.sendCount(ctx, o)
 		}
 	})
 	if !begun && last {
-		s.state.EndClosed(&o.Ownership, time.Now())
+		s.state.EndClosed(&o.sent().Ownership, time.Now())
 	}
 	return !begun && last
 }

@@ -184,24 +184,24 @@ func (s *lockState) settleRelease(o *ownership, before bool, v lua.Verdict, err 
 	}
 	// NotHeld after a try without an answer: that try has freed the lock.
 	s.mu.Lock()
-	now := time.Now()
-	held := now.Sub(o.Since())
+	now, told := time.Now(), o.told()
+	held := now.Sub(told.Since())
 	if err != nil {
-		err = &UnconfirmedError{Name: s.name, Owner: o.Owner(), Err: err, FreeAfter: max(0, o.Lease().Reach().Sub(now))}
+		err = &UnconfirmedError{Name: s.name, Owner: told.Owner(), Err: err, FreeAfter: max(0, o.Lease().Reach().Sub(now))}
 	}
 	overridden := s.state.Released(&o.Ownership, answer, now)
 	s.mu.Unlock()
 	var lost *LostError
 	if overridden {
-		lost = &LostError{Name: s.name, Owner: o.Owner(), Held: held, Reason: Overridden}
+		lost = &LostError{Name: s.name, Owner: told.Owner(), Held: held, Reason: Overridden}
 		err = lost
 	}
 	switch {
 	case o.Refused(): // no event has told that it began
 	case lost != nil:
-		o.tellLost(lost)
+		told.tellLost(lost)
 	default:
-		o.tellOver(held, err)
+		told.tellOver(held, err)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (i Info) String() string {
 // infoOf makes an Info of Redis' report and of the calls that wait in this Client.
 func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 	i := Info{Name: l.name, At: at, Mode: r.Mode, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
-	for n, field := range r.Fields {
+	for n, field := range l.split(r.Fields) {
 		p, kept := l.partyOf(field.Owner)
 		p.Here = p.From == FromGo && p.Client == l.c.id
 		if n > 0 {
@@ -117,6 +117,40 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 		i.Waiters = l.inOrder(r.Line, local)
 	}
 	return i
+}
+
+// maxParties is how many holders an Info has.
+const maxParties = 16
+
+// split puts the readers of this Client that share a field in its place.
+func (l *Lock) split(fields []lua.Field) (all []lua.Field) {
+	for _, f := range fields {
+		if f.Owner != l.c.readersField {
+			all = append(all, f)
+			continue
+		}
+		here := l.readersHere()
+		if len(here) == 0 {
+			all = append(all, f) // their release is on its way
+		}
+		all = append(all, here...)
+	}
+	return all[:min(len(all), maxParties)]
+}
+
+// readersHere are the owners of this Client that read on a shared lease.
+func (l *Lock) readersHere() (all []lua.Field) {
+	s := l.c.findState(l)
+	if s == nil {
+		return nil
+	}
+	defer s.dropUser()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.state.Readers() {
+		all = append(all, lua.Field{Owner: o.Owner(), Count: o.Count()})
+	}
+	return all
 }
 
 // addWaiting adds the clients of a registry but this one, of which the calls are there one by one.

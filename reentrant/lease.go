@@ -17,6 +17,9 @@ type lease struct {
 	// by is the ctx of the call that ended the last ownership of this lease, for events; nil: none. It is
 	// guarded by lockState.mu, and not written after the end of the ownership.
 	by context.Context
+
+	// leaver is the last owner of a shared lease, whose release ends it; nil: none. It is guarded as by is.
+	leaver *ownership
 }
 
 var (

@@ -31,6 +31,8 @@ type lockState struct {
 	wakeups *wakeups        // subscription of the waiters; guarded by mu
 	syncing bool            // syncField is running; guarded by mu
 	line    line            // of a fair lock; guarded by mu
+
+	lostReaders []*ownership // of which tellLostReaders is to tell; guarded by mu
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
@@ -90,6 +92,9 @@ var _ lockstate.Engine = (*engine)(nil)
 // Ownership implements [lockstate.Engine]. The caller has announced its call to Close.
 func (e *engine) Ownership(of *lockstate.Lease) *lockstate.Ownership {
 	s := (*lockState)(e)
+	if of != nil && of.Root() != nil {
+		return s.reader(of)
+	}
 	if of != nil {
 		o := &ownership{s: s}
 		return o.bind(of)

@@ -48,7 +48,7 @@ func (s *lockState) lose(l *lockstate.Lease, reason lockstate.Reason) {
 	}
 	s.mu.Unlock()
 	if of != nil {
-		ownershipOf(of).tellLost(lost)
+		ownershipOf(of).tellFound(lost)
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *Client) rememberLoss(s *lockState, what *lockstate.Losses, renewed bool
 	x := lostOwner{s: s, what: what, list: &all.fixed}
 	if renewed {
 		x.list = &all.renewed
-		all.most = max(all.most, int(c.held.Load()))
+		all.most = max(all.most, int(c.held.Load())) // with the roots of shared leases, which does no harm
 		most = max(maxLost, all.most)
 	}
 	if all.at == nil {

@@ -55,6 +55,9 @@ func ownerWords(field string) string {
 	if len(field) > uuidLen && field[uuidLen] == ':' {
 		field = field[uuidLen+1:]
 	}
+	if field == "=readers" {
+		return "its readers"
+	}
 	if owner, reads := strings.CutPrefix(field, "=reader:"); reads {
 		return ownerWords(owner)
 	}

@@ -52,6 +52,9 @@ func (o *ownership) lossErr() *LostError {
 // Releasing implements [lockstate.Holder].
 func (o *ownership) Releasing() {
 	o.s.c.freeing.Add(1)
+	if o.Root() {
+		o.s.c.roots.Add(-1)
+	}
 	o.endHandles(ErrReleased)
 }
 
@@ -71,6 +74,12 @@ func (o *ownership) Ended(why lockstate.Ending, releasing bool) {
 		o.err = ErrClosed
 	case lockstate.Lost:
 		o.err = o.lostError(why)
+		if o.Reader() {
+			s.loseReader(o)
+		}
+	}
+	if o.Root() && !releasing {
+		s.c.roots.Add(-1)
 	}
 	o.endHandles(o.err)
 	s.c.held.Add(-1)

@@ -22,13 +22,13 @@ const (
 
 // Party is one holder of a lock, or one that waits for it, as far as Redis tells.
 type Party struct {
-	Field  string // in the lock's hash; empty for a Client of which only that is known
+	Field  string // in the lock's hash; empty for a Client of which only that is known. Readers of one Client may share one
 	From   Origin
 	Client string // ID of the Client, or of the Redisson instance; empty if From is FromUnknown
 	Name   string // the Client's name ([WithClientName]), "billing@web-3:411"; empty if it has none
 	Here   bool   // it is this Client
 
-	Owner  string // as given to [WithOwner]; "=new-" and a number from [WithNewOwner]; empty with Thread
+	Owner  string // as given to [WithOwner]; "=new-" and a number from [WithNewOwner]; empty with Thread, and for readers that share a field
 	Thread int64  // id of the goroutine, in Java of the thread; 0 for an owner that was given
 
 	Reads bool // it has, or waits for, the reading side of a [ReadWriteLock]
@@ -62,6 +62,9 @@ func rwPartyOf(field string) (p Party, kept bool) {
 	owner, reads := lua.RWOwner(field)
 	p, kept = partyOf(owner)
 	p.Field, p.Reads = field, reads
+	if lua.IsSharedReader(field) {
+		p.Owner = ""
+	}
 	return p, kept
 }
 

@@ -66,7 +66,11 @@ func (l *Lock) inspect(ctx context.Context, own bool) (lua.Inspection, error) {
 		// owner is left from an earlier ownership. A release may end during the query, so ask for the
 		// holder before and after it.
 		before := l.holder()
-		state, err := l.kind.inspect(ctx, l.c.single, &l.keys, id.owner)
+		field, count := l.shares(id.owner)
+		state, err := l.kind.inspect(ctx, l.c.single, &l.keys, field)
+		if count > 0 {
+			state.Count = min(1, state.Count) * count
+		}
 		holder := l.holder()
 		if holder == nil {
 			holder = before
@@ -172,6 +176,22 @@ func (l *Lock) holder() *ownership {
 		return ownershipOf(o)
 	}
 	return nil
+}
+
+// shares is the field in Redis of an owner, and its hold count if it is a reader of a shared lease: Redis does not know
+// that one.
+func (l *Lock) shares(owner string) (field string, count int) {
+	s := l.c.findState(l)
+	if s == nil {
+		return owner, 0
+	}
+	defer s.dropUser()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.state.Owner(owner); o != nil && o.Reader() {
+		return l.c.readersField, o.Count()
+	}
+	return owner, 0
 }
 
 // robbed are the ownerships of this Client that a ForceUnlock ends. Reads inside a write stay.

@@ -152,7 +152,7 @@ func (s *lockState) disprove(w *waiter, granted bool) {
 	}
 	tell := func() {
 		for i, of := range ended {
-			ownershipOf(of).tellLost(losses[i])
+			ownershipOf(of).tellFound(losses[i])
 		}
 	}
 	if !s.c.goBackground(tell) {

@@ -13,8 +13,9 @@ type Stats struct {
 	NotAcquired   uint64 // calls that ended without the lock, for whatever reason
 	Busy          uint64 // of these, calls that ended with ErrBusy: another owner had the lock
 	HandedOver    uint64 // hand-offs within the Client
+	Shared        uint64 // reads that began without a command, on a lease that other reads of the Client have
 	Granted       uint64 // locks that a release has granted; all other locks come from commands of this Client
-	Renewals      uint64 // renewals that Redis confirmed, one a lock
+	Renewals      uint64 // renewals that Redis confirmed, one a lock, and one for all readers that share a lease
 	RenewFailures uint64 // renewals that failed, one a lock and try; tried again while the lease lasts
 	Losses        uint64 // locks lost, each once, also if a release or a nested call found it
 	WakeUps       WakeUps
@@ -34,13 +35,14 @@ type WakeUps struct {
 func (c *Client) Stats() Stats {
 	renewal := c.watchdog.Stats()
 	return Stats{
-		Held:          int(c.held.Load()),
+		Held:          int(c.held.Load() - c.roots.Load()),
 		Waiting:       int(c.counters.waiting.Load()),
 		Subscriptions: c.hub.Channels(),
 		Acquired:      c.counters.acquired.Load(),
 		NotAcquired:   c.counters.notAcquired.Load(),
 		Busy:          c.counters.busy.Load(),
 		HandedOver:    c.counters.handedOver.Load(),
+		Shared:        c.counters.shared.Load(),
 		Granted:       c.counters.granted.Load(),
 		Renewals:      renewal.Renewals,
 		RenewFailures: renewal.Failures,
@@ -60,6 +62,7 @@ type counters struct {
 	notAcquired atomic.Uint64
 	busy        atomic.Uint64
 	handedOver  atomic.Uint64
+	shared      atomic.Uint64
 	granted     atomic.Uint64
 	losses      atomic.Uint64
 	wakeUps     [4]atomic.Uint64 // indexed by cause

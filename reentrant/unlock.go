@@ -13,6 +13,9 @@ import (
 // unlock ends one hold of the owner: the hold of handle or, without a handle, the last hold that is not a
 // [Hold]. If after is above 0, no owner can take the lock for so long (linger.go).
 func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, after time.Duration) error {
+	if after > 0 && handle.h.Reader() {
+		return s.unlockReaderAfter(ctx, id, handle, after)
+	}
 	s.mu.Lock()
 	u, err := s.beginUnlock(ctx, id, handle, after)
 	if u.sends {
@@ -22,8 +25,11 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 	}
 	s.mu.Unlock()
 	if u.lost != nil {
-		u.o.tellLost(u.lost)
+		u.o.tellFound(u.lost)
 		return u.lost
+	}
+	if u.left {
+		u.o.left(ctx)
 	}
 	if !u.sends {
 		return err
@@ -36,6 +42,7 @@ func (s *lockState) unlock(ctx context.Context, id identity, handle *handle, aft
 type unlocking struct {
 	o       *ownership
 	sends   bool       // a command has to tell Redis
+	left    bool       // it was o's last hold, on a lease that others go on with
 	last    bool       // it is o's last hold: the command frees the lock, or hands it over
 	expires time.Time  // when Redis removes the key without a command
 	lost    *LostError // the loss that this unlock has found and has to tell
@@ -76,9 +83,12 @@ func (s *lockState) beginUnlock(ctx context.Context, id identity, handle *handle
 		s.c.counters.handedOver.Add(1)
 		return u, nil
 	}
+	if step == lockstate.Local {
+		return unlocking{o: o, left: o.State() == lockstate.Ended}, nil
+	}
 	u = unlocking{o: o, sends: true, last: step == lockstate.Free, expires: o.Lease().Expiry(now)}
 	if u.last {
-		leaseOf(o.Lease()).by = ctx
+		o.leaves(ctx)
 	}
 	return u, nil
 }
@@ -135,7 +145,7 @@ func (s *lockState) confirmUnlock(ctx context.Context, u unlocking, member bool)
 func (s *lockState) sendUnlock(ctx context.Context, limit <-chan time.Time, u unlocking) (err, interrupted error) {
 	if u.last {
 		if t, ok := s.startNow(ctx, limit); ok {
-			return s.launchRelease(ctx, limit, t, u.o)
+			return s.launchRelease(ctx, limit, t, u.o.sent())
 		}
 	}
 	if !s.beginCall() {
@@ -143,7 +153,7 @@ func (s *lockState) sendUnlock(ctx context.Context, limit <-chan time.Time, u un
 	}
 	return s.unlockAlone(ctx, limit, func(ctx context.Context) error {
 		if u.last {
-			return s.release(ctx, u.o)
+			return s.release(ctx, u.o.sent())
 		}
 		return s.sendCount(ctx, u.o)
 	})
@@ -154,7 +164,7 @@ func (s *lockState) unconfirmed(ctx context.Context, u unlocking, why error) err
 	if errors.Is(why, ErrClosed) {
 		if u.last { // otherwise Close, or the release of the last hold, ends it
 			s.mu.Lock()
-			s.state.EndClosed(&u.o.Ownership, time.Now())
+			s.state.EndClosed(&u.o.sent().Ownership, time.Now())
 			s.mu.Unlock()
 			u.o.tellClosed()
 		}

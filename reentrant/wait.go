@@ -27,12 +27,16 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 		stop()
 		s.c.counters.waiting.Add(-1)
 	}()
-	if at.leads {
-		return a.lead()
+	if !at.leads {
+		a.lastAnswer.Holder = at.ahead
+		a.tellWaiting()
 	}
-	a.lastAnswer.Holder = at.ahead
-	a.tellWaiting()
-	for {
+	for leads := at.leads; ; leads = a.askQueue() {
+		if leads {
+			if o, over, err := a.lead(); over {
+				return o, err
+			}
+		}
 		select {
 		case <-w.notified:
 		case <-ctx.Done():
@@ -47,9 +51,6 @@ func (s *lockState) await(ctx context.Context, w *waiter, at arrival) (*ownershi
 		}
 		if s.c.isClosing() { // Close notifies each waiter: one channel less to wait for
 			return a.giveUp(ErrClosed)
-		}
-		if a.askQueue() {
-			return a.lead()
 		}
 	}
 }
@@ -81,8 +82,9 @@ type acquisition struct {
 }
 
 // lead tries until the lock is granted or the wait is over. Between two attempts it waits for the first
-// of: a wake-up, the end of the holder's lease, the poll.
-func (a *acquisition) lead() (*ownership, error) {
+// of: a wake-up, the end of the holder's lease, the poll. The wait is not over if the waiter has lost the lead, and is
+// in the queue still.
+func (a *acquisition) lead() (o *ownership, over bool, err error) {
 	w := a.w
 	if w.gone == nil {
 		w.gone = make(chan struct{})
@@ -91,31 +93,32 @@ func (a *acquisition) lead() (*ownership, error) {
 		got, err := a.try()
 		switch {
 		case errors.Is(err, ErrClosed):
-			return a.giveUp(ErrClosed)
+			return ended(a.giveUp(ErrClosed))
 		case errors.Is(err, errAborted):
-			return a.giveUp(err)
+			return ended(a.giveUp(err))
 		case err != nil:
-			return a.interrupted()
+			return ended(a.interrupted())
 		case got.hold != nil:
-			return got.hold, nil
+			return got.hold, true, nil
 		case got.overtaken:
-			o, _, err := a.settled()
-			return o, err
+			return a.settled()
 		case got.err != nil:
 			if a.failed(got.err) {
-				return a.giveUp(got.err)
+				return ended(a.giveUp(got.err))
 			}
 		default:
 			a.busy(got.answer)
 		}
 		if w.single() && got.err == nil {
-			return a.giveUp(nil)
+			return ended(a.giveUp(nil))
 		}
 		if o, over, err := a.pause(got); over {
-			return o, err
+			return o, true, err
 		}
 	}
 }
+
+func ended(o *ownership, err error) (*ownership, bool, error) { return o, true, err }
 
 // try makes one attempt. It waits for the answer as [Client.call] does.
 func (a *acquisition) try() (attempt, error) {

@@ -63,7 +63,7 @@ func (c *Client) newWaiter(r *request) *waiter {
 // recycle gives a waiter back for reuse, at the end of its call, if nothing but its call refers to it. Such a waiter
 // was handed the lock and has never led, or its call has settled the attempt that got the lock.
 func (c *Client) recycle(w *waiter) {
-	if !w.reusable && (w.HandedBy() == nil || w.Led()) {
+	if !w.reusable && (w.HandedBy() == nil && !w.Admitted() || w.Led()) {
 		return
 	}
 	select {

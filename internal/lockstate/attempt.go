@@ -20,6 +20,7 @@ const (
 	Closing             // the Client closes
 	FewReplicas         // replicas are missing
 	TooLate             // the lease is over already
+	Again               // not given back: the shared lease ended meanwhile, and the waiter asks anew
 )
 
 // BeginAttempt reports whether a waiter still leads, and notes its attempt, which is about to be sent.
@@ -35,6 +36,9 @@ func (s *State) BeginAttempt(w *Waiter, now time.Time) (leads bool) {
 // refuses the grant, the ownership is already being released, and the engine sends that.
 func (s *State) Granted(w *Waiter, g Grant, now time.Time) (*Ownership, Refusal) {
 	s.CommandEnded()
+	if w.SharedField != "" {
+		return s.grantShared(w, g, now)
+	}
 	o := s.granted(w, g, now)
 	if refusal := s.refusal(o, w, g, now); refusal != Accepted {
 		o.refused = true
@@ -93,7 +97,13 @@ func (s *State) FoundBusy(w *Waiter, registered bool, arrival int64) {
 	s.outage.answers++
 	if registered {
 		s.arrival = arrival
-		s.grantees = append(s.grantees[:0], w.Owner)
+		s.grantees = s.grantees[:0]
+		if !s.Joins(w) { // otherwise the field is the readers', and no command may take it back
+			s.grantees = append(s.grantees, w.Field())
+		}
+	}
+	if s.Joins(w) {
+		s.shared.confirmed = time.Time{} // a writer of another Client waits
 	}
 	s.leaveRegistry()
 }
@@ -106,10 +116,10 @@ func (s *State) AttemptFailed(w *Waiter, unknown, registers bool, now time.Time)
 	if unknown {
 		w.unknownOutcome = true
 		if w.state == Left {
-			s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
+			s.engine.CleanUp(w.Field(), nil, now.Add(w.Lease))
 		}
 		if registers {
-			s.maybeRegistered(w.Owner)
+			s.maybeRegistered(w)
 		}
 	}
 	s.leaveRegistry()
@@ -118,11 +128,11 @@ func (s *State) AttemptFailed(w *Waiter, unknown, registers bool, now time.Time)
 // maxGrantees bounds what an outage leaves behind: a grant that no command takes back ends with its claim.
 const maxGrantees = 8
 
-func (s *State) maybeRegistered(owner string) {
+func (s *State) maybeRegistered(w *Waiter) {
 	if s.arrival == 0 {
 		s.arrival = MaybeRegistered // otherwise leaveRegistry would not take this Client out
 	}
-	if len(s.grantees) < maxGrantees && !slices.Contains(s.grantees, owner) {
-		s.grantees = append(s.grantees, owner)
+	if len(s.grantees) < maxGrantees && !s.Joins(w) && !slices.Contains(s.grantees, w.Field()) {
+		s.grantees = append(s.grantees, w.Field())
 	}
 }

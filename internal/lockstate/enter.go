@@ -5,7 +5,7 @@ import "time"
 // Entry is what becomes of a call that wants the lock.
 type Entry struct {
 	Kind EntryKind
-	Of   *Ownership // Reenter: to be entered again; Upgrade: the Shared one; Busy: that is ahead, if it is one of this Client's
+	Of   *Ownership // Upgrade: the Shared one; Busy: that is ahead, if it is one of this Client's; otherwise the owner's
 	Loss *Losses    // Owed
 }
 
@@ -20,6 +20,9 @@ const (
 	Busy                      // a single attempt, and another call or owner is ahead
 	Refuse                    // the Client closes
 	Upgrade                   // the owner is Shared, and wants to be Exclusive: it would wait for itself
+	Admitted                  // the owner is one of the shared lease now: nothing to send
+	Nests                     // the owner is one of the shared lease, and has one hold more: nothing to send
+	Perished                  // the owner was one of the shared lease, which was over: this has ended it
 )
 
 // Enter decides what becomes of a call. of is the ownership that the call's ctx comes from, or nil.
@@ -28,8 +31,14 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 	if of != nil && (of != holds || of.state != Live) {
 		return Entry{Kind: Outdated}
 	}
-	if holds != nil && holds.state == Live {
+	switch {
+	case holds == nil || holds.state != Live:
+	case !holds.Reader():
 		return Entry{Kind: Reenter, Of: holds}
+	case s.nest(holds, r, now):
+		return Entry{Kind: Nests, Of: holds}
+	default:
+		return Entry{Kind: Perished, Of: holds}
 	}
 	if lost := s.owed(r, now); lost != nil {
 		return Entry{Kind: Owed, Loss: lost}
@@ -39,6 +48,9 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 	}
 	if s.closing {
 		return Entry{Kind: Refuse}
+	}
+	if s.mayAdmit(r, now) {
+		return Entry{Kind: Admitted, Of: s.admit(r, now)}
 	}
 	if r.Single {
 		if ahead := s.aheadOf(r); ahead != nil || s.waiting.first != nil && !s.downgrades(r) {
@@ -52,6 +64,7 @@ func (s *State) Enter(r *Request, of *Ownership, now time.Time) Entry {
 func (s *State) Enqueue(w *Waiter) {
 	w.patience.answers = s.outage.answers
 	if s.downgrades(&w.Request) {
+		w.SharedField = "" // the other readers of the shared lease would read beside its write
 		// Past the queue: the waiters in it wait for this very owner. None of them leads, since the owner is
 		// Exclusive. Another call of the owner may downgrade already, and leads.
 		s.waiting.addFirst(w)
@@ -106,7 +119,7 @@ func (s *State) grant(w *Waiter, o *Ownership) {
 	for _, same := range s.waiting.ofOwner(w) {
 		s.remove(same, Rejoined)
 	}
-	if w.Mode == Shared {
+	if w.Mode == Shared && w.SharedField == "" {
 		s.promote() // the next one may share the lock
 	}
 }
@@ -115,7 +128,7 @@ func (s *State) grant(w *Waiter, o *Ownership) {
 func (s *State) Leave(w *Waiter, now time.Time) {
 	s.remove(w, Left)
 	if w.unknownOutcome {
-		s.engine.CleanUp(w.Owner, nil, now.Add(w.Lease))
+		s.engine.CleanUp(w.Field(), nil, now.Add(w.Lease))
 	}
 	s.promote()
 	s.leaveRegistry()
@@ -128,6 +141,10 @@ func (s *State) GiveBack(o *Ownership, kind HoldKind, now time.Time) (send, last
 	if o.state != Live {
 		s.Forgo(o, kind) // its call will not unlock it
 		return false, false
+	}
+	if o.Reader() {
+		last = s.releaseReader(o, kind, now) == Free
+		return last, last
 	}
 	o.pop(kind, now)
 	return true, o.state == Releasing

@@ -37,6 +37,9 @@ const (
 	reported
 	timeGoesOn
 	partOfLease
+	aMoment
+	bars
+	barEnds
 	redisForgets
 	otherTakes
 	otherReleases
@@ -50,7 +53,7 @@ const (
 var eventNames = [...]string{
 	"enter", "take", "leave", "leave at the limit", "unlock", "begin task", "run and answered", "run and answer lost", "run and answer lost, retried", "Redis runs the command", "answered", "answered, replicas missing",
 	"answer lost", "answer lost, retried", "not sent", "not sent, retried", "runs late", "renewed", "renewed, unanswered", "renewal runs later",
-	"loss reported", "time to the next end", "21s pass", "Redis forgets", "another client takes", "another client releases", "grant heard", "grant lost", "close", "abandon", "nothing more goes wrong",
+	"loss reported", "time to the next end", "21s pass", "15ms pass", "another client's writer waits", "it waits no more", "Redis forgets", "another client takes", "another client releases", "grant heard", "grant lost", "close", "abandon", "nothing more goes wrong",
 }
 
 func (e event) String() string { return fmt.Sprintf("%s %d", eventNames[e.kind], e.i) }
@@ -185,6 +188,14 @@ func (w *world) eventsAround(add func(eventKind)) {
 			add(timeGoesOn)
 		}
 		add(partOfLease)
+	}
+	if w.left.moments > 0 {
+		add(aMoment)
+	}
+	if w.redis.barred {
+		add(barEnds)
+	} else if w.left.bars > 0 {
+		add(bars)
 	}
 	if w.left.forces > 0 && len(w.redis.fields) > 0 {
 		add(redisForgets)
@@ -333,6 +344,14 @@ func (w *world) happenAround(kind eventKind) {
 	case partOfLease:
 		w.left.jumps--
 		w.goOn(21 * time.Second)
+	case aMoment:
+		w.left.moments--
+		w.goOn(15 * time.Millisecond)
+	case bars:
+		w.left.bars--
+		w.redis.barred = true
+	case barEnds:
+		w.redis.barred = false
 	case redisForgets:
 		w.left.forces--
 		w.forgotten = true
@@ -371,13 +390,16 @@ func (w *world) follow() {
 	for _, o := range e.repairs {
 		w.tasks = append(w.tasks, &task{kind: repairs, o: o, until: w.now.Add(w.cfg.Lease)})
 	}
+	for _, end := range e.endAts {
+		w.tasks = append(w.tasks, &task{kind: ends, o: end.o, from: end.at, until: end.at.Add(w.cfg.Lease)})
+	}
 	if e.leave && !w.pending(leaves) {
 		w.tasks = append(w.tasks, &task{kind: leaves, until: w.now.Add(time.Hour)})
 	}
 	if e.sync && !w.pending(syncs) {
 		w.tasks = append(w.tasks, &task{kind: syncs})
 	}
-	e.cleanUps, e.freeAts, e.repairs, e.leave, e.sync = nil, nil, nil, false, false
+	e.cleanUps, e.freeAts, e.repairs, e.endAts, e.leave, e.sync = nil, nil, nil, nil, false, false
 	for _, c := range w.calls {
 		if c.phase == waiting && c.w.State() == Leading && !c.asks {
 			c.asks = true

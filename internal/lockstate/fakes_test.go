@@ -14,6 +14,9 @@ const (
 	fixedLease = 10 * time.Second
 )
 
+// commonField is the field that owners with a lease in common have.
+const commonField = "c:readers"
+
 // start is when the virtual clock of each test begins.
 var start = time.Unix(1_000_000, 0)
 
@@ -137,11 +140,18 @@ type freeAt struct {
 	at, until time.Time
 }
 
+// endAt is an end of a reader's fixed holds that the State has asked to be told.
+type endAt struct {
+	o  *Ownership
+	at time.Time
+}
+
 // fakeEngine keeps what the State asks for, as data.
 type fakeEngine struct {
 	clock    *clock
 	cleanUps []cleanUp
 	freeAts  []freeAt
+	endAts   []endAt
 	repairs  []*Ownership
 	leave    bool // the registry
 
@@ -186,6 +196,13 @@ func (e *fakeEngine) CleanUp(owner string, to *Parting, until time.Time) {
 func (e *fakeEngine) FreeAt(l *Lease, when, until time.Time) {
 	e.freeAts = append(e.freeAts, freeAt{l, when, until})
 	e.did(l.field.owner, "free at %s, trying until %s", at(when), at(until))
+}
+
+func (e *fakeEngine) Shares(root *Ownership) { e.did(root.owner, "many have it") }
+
+func (e *fakeEngine) EndAt(o *Ownership, when time.Time) {
+	e.endAts = append(e.endAts, endAt{o, when})
+	e.did(o.owner, "end at %s", at(when))
 }
 
 func (e *fakeEngine) RepairCount(o *Ownership) {

@@ -13,6 +13,7 @@ type plan struct {
 	anyCall bool
 	mode    Mode
 	sibling string
+	common  bool // it shares a lease with others
 	fixed   bool
 	handle  bool          // its holds are values in its hands
 	nested  int           // how many holds it takes inside the first
@@ -73,6 +74,8 @@ type budgets struct {
 	jumps   int // the clock goes on
 	renews  int
 	forces  int // Redis forgets the lock
+	moments int // so much time passes that Redis' last word is old
+	bars    int // a writer of another client waits
 	others  int // another client takes the lock
 	closes  int
 }
@@ -132,6 +135,9 @@ func (c *call) request(w *world, kind HoldKind) Request {
 		Owner: c.owner, AnyCall: c.anyCall, Mode: c.mode, Sibling: c.sibling, HoldKind: kind,
 		Fencing: c.fencing, Lease: w.cfg.Lease, Single: c.single, Began: w.now,
 	}
+	if c.common && !kind.Fixed {
+		r.SharedField = commonField
+	}
 	if kind.Fixed {
 		r.Lease = fixedLease
 		if len(c.of) > 0 && c.inner > 0 {
@@ -163,6 +169,8 @@ func (w *world) enter(c *call) {
 		c.phase = nesting
 		c.x = &Reentry{Of: e.Of, Kind: kind, Lease: r.Lease}
 		w.tasks = append(w.tasks, &task{kind: reenters, call: c, x: c.x})
+	case Admitted, Nests:
+		w.has(c, e.Of)
 	case Owed:
 		c.ends()
 	default: // busy, an upgrade, or the Client closes
@@ -226,7 +234,7 @@ func (w *world) giveBack(o *Ownership, kind HoldKind) {
 	send, last := w.s.GiveBack(o, kind, w.now)
 	switch {
 	case last:
-		w.tasks = append(w.tasks, &task{kind: releases, o: o})
+		w.tasks = append(w.tasks, &task{kind: releases, o: sent(o)})
 	case send:
 		w.tasks = append(w.tasks, &task{kind: counts, o: o})
 	}
@@ -270,6 +278,14 @@ func (w *world) unlock(c *call) {
 	}
 }
 
+// sent is the ownership whose release is sent.
+func sent(o *Ownership) *Ownership {
+	if o.Reader() {
+		return o.lease.Root()
+	}
+	return o
+}
+
 func (w *world) release(c *call, o *Ownership, kind HoldKind) {
 	if holds := w.s.Owner(c.owner); !c.handle && (holds == nil || holds.State() == Releasing) {
 		if w.s.TakeLoss(c.owner) == nil {
@@ -295,7 +311,7 @@ func (w *world) release(c *call, o *Ownership, kind HoldKind) {
 	}
 	switch w.s.Release(o, h, w.now) {
 	case Free:
-		w.tasks = append(w.tasks, &task{kind: releases, o: o})
+		w.tasks = append(w.tasks, &task{kind: releases, o: sent(o)})
 	case SetCount:
 		w.tasks = append(w.tasks, &task{kind: counts, o: o})
 	case Nested, NoneToTake:
@@ -350,6 +366,9 @@ func (w *world) nextEnd() (next time.Time) {
 	}
 	for _, f := range w.redis.fields {
 		sooner(f.expires)
+	}
+	for _, o := range w.s.Readers() {
+		sooner(o.ValidUntil())
 	}
 	for _, t := range w.tasks {
 		if t.kind == cleans || t.kind == frees {

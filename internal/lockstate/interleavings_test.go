@@ -49,6 +49,8 @@ func (p plan) asHandle() plan            { p.handle = true; return p }
 func (p plan) nests() plan               { p.nested = 1; return p }
 func (p plan) nestsFixed() plan          { p.nested, p.inner = 1, 2*testLease; return p }
 func (p plan) shares() plan              { p.mode = Shared; return p }
+func (p plan) joins() plan               { p.mode, p.common = Shared, true; return p }
+func (p plan) joinsToo() plan            { p.common = true; return p }
 func (p plan) twice() plan               { p.rounds = 2; return p }
 func (p plan) turnsFixed() plan          { p.turns = true; return p }
 func (p plan) once() plan                { p.single = true; return p }
@@ -84,6 +86,19 @@ var small = []scenario{
 	{name: "shared, a fault", calls: []plan{a.shares().stays(), b.shares().stays(), c.stays()}, may: budgets{faults: 1}},
 	{name: "shared, Close", calls: []plan{a.shares().stays(), b.shares().stays()}, may: budgets{closes: 1}},
 	{name: "shared, again", calls: []plan{a.shares().twice(), b.shares()}, may: budgets{faults: 1}},
+	{name: "a shared lease", calls: []plan{a.joins(), b.joins(), c.joins()}},
+	{name: "a shared lease, again", calls: []plan{a.joins().twice(), b.joins().twice()}, may: budgets{moments: 1}},
+	{name: "a shared lease, a fault", calls: []plan{a.joins(), b.joins().stays()}, may: budgets{faults: 1, moments: 1}},
+	{name: "a shared lease, a fault, again", calls: []plan{a.joins().twice().stays(), b.joins()}, may: budgets{faults: 1, retries: 1}},
+	{name: "a shared lease, a writer", calls: []plan{a.joins(), b.joins().stays(), c.stays()}, may: budgets{moments: 1}},
+	{name: "a shared lease, a writer, a fault", calls: []plan{a.joins().stays(), b.joins().stays(), c.stays()}, may: budgets{faults: 1}},
+	{name: "a shared lease, a writer elsewhere", calls: []plan{a.joins().stays(), b.joins()}, registers: true, may: budgets{moments: 2, bars: 1}},
+	{name: "a shared lease, forgotten", calls: []plan{a.joins().stays(), b.joins().stays()}, may: budgets{moments: 1, forces: 1, renews: 1}},
+	{name: "a shared lease, time", calls: []plan{a.joins().stays(), b.joins().stays()}, may: budgets{jumps: 2, renews: 1}},
+	{name: "a shared lease, Close", calls: []plan{a.joins().stays(), b.joins().stays()}, may: budgets{closes: 1, moments: 1}},
+	{name: "a shared lease, replicas missing", cfg: Config{Replicas: 1}, calls: []plan{a.joins(), b.joins()}, may: budgets{faults: 1}},
+	{name: "a shared lease, values, fixed inside", calls: []plan{a.joins().asHandle().nestsFixed(), b.joins().stays()}, may: budgets{jumps: 1}},
+	{name: "a shared lease, one owner, both modes", calls: []plan{writes, reads.joinsToo(), b.joins().stays()}, may: budgets{moments: 1}},
 	{name: "one owner, both modes", calls: []plan{writes, reads}},
 	{name: "one owner, both modes, a fault", calls: []plan{writes, reads}, may: budgets{faults: 1}},
 	{name: "one owner, both modes, forgotten", calls: []plan{writes, reads}, may: budgets{forces: 1}},

@@ -11,6 +11,7 @@ func (w *world) check() {
 	w.checkOwners()
 	w.checkWatches()
 	w.checkWaiters()
+	w.checkShared()
 	w.checkHolds()
 	w.checkUnlocks()
 	w.checkLosses()
@@ -113,10 +114,39 @@ func (w *world) checkWaiters() {
 	}
 }
 
+// holders are the ownerships that callers have.
+func (w *world) holders() (all []*Ownership) {
+	for _, o := range w.s.owners {
+		if !o.Root() {
+			all = append(all, o)
+		}
+	}
+	return append(all, w.s.Readers()...)
+}
+
+// checkShared: the readers of a shared lease are live, and their root is, and a root has a reader.
+func (w *world) checkShared() {
+	x := w.s.shared
+	if x == nil {
+		return
+	}
+	if slices.Index(w.s.owners, x.root) < 0 {
+		w.fail("the shared lease is no owner's")
+	}
+	if x.root.state == Live && len(x.readers) == 0 {
+		w.fail("the shared lease has no reader")
+	}
+	for _, o := range x.readers {
+		if o.state != Live || x.root.state != Live {
+			w.fail("%s has ended, or its lease, and it reads", o.owner)
+		}
+	}
+}
+
 // checkHolds: each value in a caller's hands is a hold of its ownership, and each such hold is one caller's. Holds
 // in no caller's hands are counted by checkUnlocks.
 func (w *world) checkHolds() {
-	for _, o := range w.s.owners {
+	for _, o := range w.holders() {
 		if o.state != Live || w.abandoned {
 			continue
 		}
@@ -146,7 +176,7 @@ func (w *world) checkUnlocks() {
 			}
 		}
 	}
-	for _, o := range w.s.owners {
+	for _, o := range w.holders() {
 		if o.state == Live {
 			each(o.holds, count(o.owner, 1))
 		}

@@ -34,6 +34,8 @@ type Lease struct {
 	extendedForNobody bool      // a command may have made the lease longer, and no call has a hold from it
 	long              bool      // a command asked for more than the Client's lease
 
+	shared *sharedLease // nil: the lease has one owner
+
 	parting *Parting // how its last ownership leaves the lock, if not as usual; set before it is released
 }
 

@@ -55,10 +55,14 @@ func (s *State) Disprove(w *Waiter, now time.Time) (ended []*Ownership) {
 	return ended
 }
 
-// lost ends a live ownership as lost.
+// lost ends a live ownership as lost. If it is one of a shared lease, that has ended for all its owners.
 func (s *State) lost(o *Ownership, why Reason, now time.Time) {
 	l := o.lease
-	s.remember(o, l.ValidUntil())
+	if l.shared != nil {
+		o = l.shared.root
+	} else {
+		s.remember(o, l.ValidUntil())
+	}
 	switch {
 	case why != LeaseEnded:
 	case !s.alone(o):
@@ -73,6 +77,9 @@ func (s *State) lost(o *Ownership, why Reason, now time.Time) {
 		s.cleanUpAtEnd(l)
 	}
 	s.end(o, Ending{How: Lost, Reason: why, At: now})
+	if l.shared != nil {
+		s.endReaders(l.shared, Ending{How: Lost, Reason: why, At: now})
+	}
 	s.promote()
 }
 

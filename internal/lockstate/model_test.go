@@ -32,6 +32,7 @@ func drawScenario(t *rapid.T, handoff Handoff) *scenario {
 	}
 	sc.registers = yes("registers", 2)
 	shares := yes("shared", 3)
+	common := shares && sc.cfg.MaxHold == 0 && yes("a lease in common", 2)
 	n := rapid.IntRange(2, 6).Draw(t, "callers")
 	for i := range n {
 		owner := rapid.IntRange(1, n).Draw(t, "owner")
@@ -41,7 +42,7 @@ func drawScenario(t *rapid.T, handoff Handoff) *scenario {
 			fixed: yes("fixed", 4), turns: yes("then fixed", 4),
 		}
 		if shares && owner%2 == 0 {
-			p.mode = Shared
+			p.mode, p.common = Shared, common
 		}
 		if yes("inner", 3) {
 			p.inner = 2 * testLease
@@ -52,7 +53,7 @@ func drawScenario(t *rapid.T, handoff Handoff) *scenario {
 	draw := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	sc.may = budgets{
 		faults: draw("faults", 6), retries: draw("retries", 3), jumps: draw("jumps", 6), renews: draw("renewals", 4),
-		forces: draw("forces", 2), others: draw("others", 2), closes: draw("closes", 1),
+		forces: draw("forces", 2), others: draw("others", 2), closes: draw("closes", 1), moments: draw("moments", 4), bars: draw("bars", 2),
 	}
 	return sc
 }

@@ -12,6 +12,9 @@ func (s *State) Owner(owner string) *Ownership {
 			return o
 		}
 	}
+	if s.shared != nil {
+		return s.shared.readers[owner]
+	}
 	return nil
 }
 
@@ -24,7 +27,8 @@ func (s *State) Holder() *Ownership {
 	return nil
 }
 
-// Owners are the ownerships that are live or being released. The caller must not change the slice.
+// Owners are the ownerships that are live or being released. Of a shared lease it is the root. The caller must not
+// change the slice.
 func (s *State) Owners() []*Ownership { return s.owners }
 
 // Ahead returns an ownership that a call in that mode has to wait for, or nil. busy: the Client itself knows that the
@@ -64,7 +68,15 @@ func (s *State) keptBy(r *Request) *Ownership {
 			return o
 		}
 	}
+	if s.releasesField(r.SharedField) || r.SharedField != "" && s.shared != nil && s.shared.ending {
+		return s.shared.root
+	}
 	return nil
+}
+
+// releasesField reports whether the shared lease with that field is being released.
+func (s *State) releasesField(field string) bool {
+	return field != "" && s.shared != nil && s.shared.root.state == Releasing
 }
 
 // admits reports whether r's owner has that ownership, which is Exclusive, and wants to be Shared inside it.

@@ -108,8 +108,15 @@ func (o *Ownership) ValidUntil() time.Time {
 	if !o.until.IsZero() {
 		return o.until
 	}
-	return o.lease.ValidUntil()
+	until := o.lease.ValidUntil()
+	if x := o.lease.shared; x != nil && x.ends != nil && !o.renews() && x.ends[o.owner].Before(until) {
+		return x.ends[o.owner]
+	}
+	return until
 }
+
+// renews reports whether any of the holds is a renewed one.
+func (o *Ownership) renews() bool { return slices.ContainsFunc(o.holds, renewed) }
 
 // synced reports whether the field in Redis is the owner's own, with its hold count.
 func (o *Ownership) synced() bool { return o.lease.field.syncedFor(o) }
@@ -121,6 +128,8 @@ type Grant struct {
 	Sent    time.Time     // before the command was sent; of several tries, the first that may have run
 	Late    time.Time     // until when a renewal of an earlier lease may run; zero: none
 	Missing error         // replicas are missing: the error of the call
+
+	Redisson bool // of a shared lease: clients of Redisson wait
 }
 
 // own makes r's owner an owner of the lock.
@@ -152,7 +161,7 @@ func (o *Ownership) begin(r *Request, now time.Time) {
 // schedule is the watchdog's task: to renew while any of the holds is a renewed one. So a fixed lease
 // inside a renewed hold does not end the renewal.
 func (o *Ownership) schedule(validUntil time.Time) watchdog.Schedule {
-	s := watchdog.Schedule{ValidUntil: validUntil, Renew: slices.ContainsFunc(o.holds, renewed)}
+	s := watchdog.Schedule{ValidUntil: validUntil, Renew: o.renews()}
 	if limit := o.lease.cfg.MaxHold; limit > 0 {
 		s.RenewUntil = o.since.Add(limit)
 	}
@@ -240,6 +249,9 @@ func (s *State) end(o *Ownership, why Ending) {
 	o.state = Ended
 	if i := slices.Index(s.owners, o); i >= 0 {
 		s.owners = slices.Delete(s.owners, i, i+1)
+	}
+	if o.Root() {
+		s.shared = nil
 	}
 	o.Engine.Ended(why, releasing)
 }

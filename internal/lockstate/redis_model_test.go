@@ -11,6 +11,7 @@ type modelRedis struct {
 	fields     []modelField
 	epoch      int // commands numbered below it are stale
 	registered bool
+	barred     bool // no further reader joins
 
 	// For whom a release may grant the lock to the Client, and the attempt's number as the nonce.
 	grantee string
@@ -50,6 +51,7 @@ type command struct {
 	number    int
 	epoch     bool // it sets the epoch
 	registers bool
+	joins     bool
 	departed  []string // whose field, if a release has written it, is taken back
 	late      bool     // it runs after it was settled as unknown
 }
@@ -132,11 +134,14 @@ func (r *modelRedis) acquire(c *command, now time.Time) reply {
 	for _, owner := range c.departed {
 		r.drop(owner)
 	}
+	if c.joins && r.field(c.to) == nil {
+		return notHeld
+	}
 	conflicts := func(f modelField) bool {
 		downgrades := f.owner == c.sibling && f.mode == Exclusive && c.mode == Shared
 		return f.owner != c.to && !downgrades && Conflicts(f.mode, c.mode)
 	}
-	if slices.ContainsFunc(r.fields, conflicts) {
+	if slices.ContainsFunc(r.fields, conflicts) || c.joins && r.barred {
 		if c.registers {
 			r.registered, r.grantee, r.wants, r.nonce = true, c.to, c.mode, c.number
 		}

@@ -10,12 +10,13 @@ import (
 type Step int8
 
 const (
-	Free       Step = iota // it was the last hold: hand the lock over, or free it in Redis
+	Free       Step = iota // it was the last hold: hand the lock over, or free it in Redis (of a shared lease, the root)
 	SetCount               // other holds are left: tell Redis how many
 	HandedOver             // a waiter has the lock already: nothing to send
 	Loss                   // the lock was lost, and the watchdog has not seen it yet
 	Nested                 // refused, and nothing was changed: the owner has other holds
 	NoneToTake             // refused: the owner's holds are all values in their callers' hands
+	Local                  // other holds or owners of a shared lease are left: nothing to send
 )
 
 // Hold says which hold of an ownership is to be released.
@@ -50,6 +51,8 @@ func (s *State) Release(o *Ownership, h *Hold, now time.Time) Step {
 		return Nested
 	case !found:
 		return NoneToTake
+	case o.Reader():
+		return s.releaseReader(o, kind, now)
 	case h.After > 0:
 		o.lease.parting = &Parting{Nobody: h.Nobody, Until: now.Add(h.After), expires: o.lease.Expiry(now)}
 		o.lease.asked(h.After, HoldKind{Fixed: true}, now) // a release that is not confirmed has to reckon with it

@@ -129,7 +129,7 @@ func (p *script) doRelease(verb, name string, o options) bool {
 	switch verb {
 	case "release":
 		h := &Hold{Kind: HoldKind{Handle: o.has("handle"), Fixed: o.has("fixed")}, After: o.duration("after", 0), Nobody: "nobody"}
-		p.say("%s", [...]string{"free it, or hand it over", "send the count", "nothing to send", "it was lost", "refused: nested", "refused: none to take"}[p.s.Release(of, h, p.now)])
+		p.say("%s", [...]string{"free it, or hand it over", "send the count", "nothing to send", "it was lost", "refused: nested", "refused: none to take", "nothing to send, others share the lease"}[p.s.Release(of, h, p.now)])
 	case "next":
 		w := p.s.Next(of, p.now)
 		p.say("%s", yes(w == nil, "free it", "hand it over"))

@@ -19,13 +19,13 @@ type snapshot struct {
 func (w *world) snapshot(room []byte) []byte {
 	s := &snapshot{b: room[:0], w: w}
 	s.state()
-	s.flags(w.closing, w.abandoned, w.dropped, w.unknown, w.wrong != "", w.redis.registered)
+	s.flags(w.closing, w.abandoned, w.dropped, w.unknown, w.wrong != "", w.redis.registered, w.redis.barred)
 	s.text(w.redis.grantee)
 	s.num(int(w.redis.wants))
 	s.flags(w.expected != 0, w.expected == w.redis.nonce, w.published != 0, w.published == w.expected, w.forgotten)
 	s.time(w.askedAt)
 	s.time(w.late)
-	s.num(w.left.faults, w.left.retries, w.left.jumps, w.left.renews, w.left.forces, w.left.others, w.left.closes)
+	s.num(w.left.faults, w.left.retries, w.left.jumps, w.left.renews, w.left.forces, w.left.others, w.left.closes, w.left.moments, w.left.bars)
 	for _, c := range w.calls {
 		s.call(c)
 	}
@@ -89,6 +89,13 @@ func (s *snapshot) state() {
 	s.b = append(s.b, '|')
 	for _, o := range st.owners {
 		s.ownership(o)
+	}
+	if x := st.shared; x != nil {
+		for _, o := range x.sorted() {
+			s.ownership(o)
+			s.time(x.ends[o.owner])
+		}
+		s.flags(x.ending, s.w.now.Sub(x.confirmed) < freshFor)
 	}
 	s.b = append(s.b, '|')
 	for x := st.waiting.first; x != nil; x = x.next {
@@ -166,7 +173,7 @@ func (s *snapshot) waiter(x *Waiter) {
 	}
 	s.text(x.Owner)
 	s.num(int(x.state))
-	s.flags(x.led, x.unknownOutcome, x.Fixed, x.Handle, x.AnyCall)
+	s.flags(x.SharedField != "", x.admitted, x.led, x.unknownOutcome, x.Fixed, x.Handle, x.AnyCall)
 	s.ownership(x.ownership)
 	s.ownership(x.handedBy)
 	p := &x.patience
@@ -203,7 +210,7 @@ func (s *snapshot) command(c *command) {
 	s.num(int(c.verb), int(c.mode), c.count, int(c.lease))
 	s.text(c.from)
 	s.text(c.to)
-	s.flags(c.epoch, c.registers, c.registers && c.number == s.w.expected)
+	s.flags(c.joins, c.epoch, c.registers, c.registers && c.number == s.w.expected)
 	for _, owner := range c.departed {
 		s.text(owner)
 	}

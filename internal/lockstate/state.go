@@ -29,6 +29,12 @@ type Engine interface {
 	// confirmed or the time is over. With a parting it leaves the lock to nobody instead.
 	CleanUp(owner string, to *Parting, until time.Time)
 
+	// Shares is told of the root of a shared lease.
+	Shares(root *Ownership)
+
+	// EndAt calls State.FixedHoldsOver at that time, unless the Client closes before.
+	EndAt(o *Ownership, at time.Time)
+
 	// FreeAt calls State.FixedLeaseOver at that time, unless the Client closes before.
 	FreeAt(l *Lease, at, until time.Time)
 
@@ -63,6 +69,7 @@ type State struct {
 
 	owners  []*Ownership // live or releasing; more than one only if they are Shared
 	room    [1]*Ownership
+	shared  *sharedLease // its root is one of the owners; nil: there is none
 	waiting waitQueue
 	losses  map[string]*Losses // by owner
 	budget  budget
@@ -97,8 +104,14 @@ func (s *State) Close() {
 func (s *State) Abandon(now time.Time) (ended []*Ownership) {
 	for i := 0; i < len(s.owners); {
 		if o := s.owners[i]; o.state == Live {
-			s.end(o, Ending{How: Closed, At: now})
-			ended = append(ended, o)
+			why, shared := Ending{How: Closed, At: now}, o.lease.shared
+			s.end(o, why)
+			if shared == nil {
+				ended = append(ended, o)
+				continue
+			}
+			ended = append(ended, shared.sorted()...)
+			s.endReaders(shared, why)
 			continue
 		}
 		i++

@@ -32,6 +32,7 @@ const (
 	repairs
 	cleans
 	frees // a fixed lease that is over
+	ends  // of a reader's fixed leases
 	leaves
 	syncs
 )
@@ -75,6 +76,9 @@ func (w *world) begin(t *task) {
 		w.clean(t)
 	case frees:
 		w.s.FixedLeaseOver(t.lease, w.now)
+		w.endTurn()
+	case ends:
+		w.s.FixedHoldsOver(t.o, w.now)
 		w.endTurn()
 	case leaves:
 		w.leaveRegistry(t)
@@ -178,13 +182,14 @@ func (w *world) fails(lost, retry bool) {
 // attempt is reentrant's attempt.
 func (w *world) attempt(c *call, x *Waiter) {
 	if !w.s.BeginAttempt(x, w.now) {
-		if c.w == x {
-			c.asks = false
-		}
+		c.lostLead(x)
 		w.endTurn()
 		return
 	}
-	cmd := command{verb: acquire, to: x.Owner, mode: x.Mode, sibling: x.Sibling, lease: x.Lease, registers: w.registers, departed: w.s.Grantees(x.Owner)}
+	cmd := command{
+		verb: acquire, to: x.Field(), mode: x.Mode, sibling: x.Sibling, lease: x.Lease, joins: w.s.Joins(x),
+		registers: w.registers, departed: w.s.Grantees(x.Field()),
+	}
 	w.send(&flight{cmd: cmd, step: "attempt", then: func(f *flight) { w.attempted(c, x, f) }})
 }
 
@@ -204,6 +209,13 @@ func (w *world) attempted(c *call, x *Waiter, f *flight) {
 				w.leave(c)
 			}
 		}
+	case f.reply == notHeld:
+		if root := w.s.shared; root != nil && root.root.state == Live && !watchOf(root.root.lease).forced && root.root.ValidUntil().After(w.now) {
+			w.fail("the shared lease is taken for lost")
+		}
+		w.s.NoSharedLease(x, w.now)
+		w.endTurn()
+		c.lostLead(x)
 	default:
 		for _, o := range w.s.Disprove(x, w.now) {
 			if !watchOf(o.lease).forced {
@@ -217,14 +229,29 @@ func (w *world) attempted(c *call, x *Waiter, f *flight) {
 			return
 		}
 		w.turn.why = refusal
-		w.handOffOrFree(o, func() {
+		end := w.handOffOrFree
+		if o == nil { // others have the shared lease, or nobody
+			end = func(_ *Ownership, then func()) { then() }
+		}
+		end(o, func() {
 			w.endTurn()
 			if refusal == FewReplicas || refusal == TooLate {
 				w.hear(c, x, Failure{Err: errModel, Final: refusal == FewReplicas, Late: refusal == TooLate, Alone: true})
-			} else if c.w == x {
-				c.asks = false
+			} else {
+				c.lostLead(x)
 			}
 		})
+	}
+}
+
+// lostLead is how a caller hears from its own attempt that it leads no more, or has to lead anew.
+func (c *call) lostLead(x *Waiter) {
+	if c.w != x {
+		return
+	}
+	c.asks = false
+	if x.state == Queued {
+		c.seen = Queued
 	}
 }
 
@@ -273,7 +300,7 @@ func (w *world) granted(f *flight, o *Ownership, refusal Refusal) {
 	if f.missing && refusal == Accepted {
 		w.fail("%s has the lock without its replicas", o.owner)
 	}
-	if f.forced {
+	if f.forced && o != nil {
 		w.forced(o.lease)
 	}
 }

@@ -4,9 +4,14 @@ import "time"
 
 // Request is what a call asks for.
 type Request struct {
-	Owner    string // the owner's field in the lock's hash
-	AnyCall  bool   // other calls may act for the same owner at the same time
-	Mode     Mode
+	Owner   string // the owner's field in the lock's hash
+	AnyCall bool   // other calls may act for the same owner at the same time
+	Mode    Mode
+
+	// SharedField is the field that Shared owners of this Client have together, on one lease. Empty: the
+	// owner has a field of its own. It is for renewed holds.
+	SharedField string
+
 	Sibling  string        // the field of the same owner in the other mode; empty if a lock has one mode
 	HoldKind               // of the hold that it gets
 	Fencing  bool          // it wants a fencing token
@@ -24,6 +29,7 @@ type Waiter struct {
 
 	state          WaiterState
 	led            bool       // it was promoted once
+	admitted       bool       // to the shared lease, by the answer to another waiter's attempt
 	unknownOutcome bool       // a command that would make it an owner has an unknown outcome
 	ownership      *Ownership // when granted
 	handedBy       *Ownership // the ownership that handed the lock over to it
@@ -58,6 +64,9 @@ func (w *Waiter) Led() bool { return w.led }
 
 // Ownership is what the waiter was granted.
 func (w *Waiter) Ownership() *Ownership { return w.ownership }
+
+// Admitted reports whether the waiter was admitted to the shared lease by the answer to another waiter's attempt.
+func (w *Waiter) Admitted() bool { return w.admitted }
 
 // HandedBy is the ownership that handed the lock over to the waiter; nil: Redis has granted it.
 func (w *Waiter) HandedBy() *Ownership { return w.handedBy }

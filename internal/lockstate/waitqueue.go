@@ -6,6 +6,7 @@ import "strings"
 // which saves an allocation in a path that otherwise takes a hundred nanoseconds.
 type waitQueue struct {
 	first, last *Waiter
+	exclusive   int            // waiters that want to be Exclusive
 	anyCall     map[string]int // how many waiters have an owner for which other calls may act, by owner
 }
 
@@ -22,6 +23,9 @@ func (l *waitQueue) add(w *Waiter) {
 
 // count notes for whom a waiter waits.
 func (l *waitQueue) count(w *Waiter) {
+	if w.Mode == Exclusive {
+		l.exclusive++
+	}
 	if w.AnyCall {
 		if l.anyCall == nil {
 			l.anyCall = make(map[string]int)
@@ -66,6 +70,9 @@ func (l *waitQueue) remove(w *Waiter) {
 		w.next.prev = w.prev
 	}
 	w.prev, w.next = nil, nil
+	if w.Mode == Exclusive {
+		l.exclusive--
+	}
 	if !w.AnyCall {
 		return
 	}
