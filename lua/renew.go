@@ -17,8 +17,12 @@ const (
 )
 
 // FieldOwner names the owner that must hold the lock at Lock: Owner or, while the client is handing
-// the lock over, Next. A reader of a read-write lock has a Marker and no Next.
-type FieldOwner struct{ Lock, Owner, Next, Marker string }
+// the lock over, Next. A reader of a read-write lock has a Marker and no Next. With Guard the lease of the reader
+// is what its marker has left: the lock is made to live as long, and not renewed.
+type FieldOwner struct {
+	Lock, Owner, Next, Marker string
+	Guard                     bool
+}
 
 // renewTogether is how many locks one script renews at most: it takes Redis 1 to 4 ms, in which Redis
 // serves no other client.
@@ -57,11 +61,14 @@ func Renew(ctx context.Context, p Processor, owners []FieldOwner, lease time.Dur
 
 // renewalBatches are the scripts that renew the owners. places are the indices of each batch's owners.
 func renewalBatches(owners []FieldOwner, lease time.Duration) (batches []*invocation, places [][]int) {
-	var readers, rest []int
+	var guarded, readers, rest []int
 	for i, t := range owners {
-		if t.Marker != "" {
+		switch {
+		case t.Marker != "" && t.Guard:
+			guarded = append(guarded, i)
+		case t.Marker != "":
 			readers = append(readers, i)
-		} else {
+		default:
 			rest = append(rest, i)
 		}
 	}
@@ -76,6 +83,9 @@ func renewalBatches(owners []FieldOwner, lease time.Duration) (batches []*invoca
 	}
 	for part := range slices.Chunk(readers, readersTogether) {
 		batches, places = append(batches, readRenewal(pick(owners, part), lease)), append(places, part)
+	}
+	for part := range slices.Chunk(guarded, readersTogether) {
+		batches, places = append(batches, readRenewal(pick(owners, part), 0)), append(places, part)
 	}
 	return batches, places
 }

@@ -547,3 +547,36 @@ func TestRWLingerBeside(t *testing.T) {
 		}
 	})
 }
+
+// A fixed lease is guarded: the lock lives as long as the marker, and neither longer. Twice changes nothing, and
+// late, when the marker has gone, neither.
+func TestReadGuard(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a := r.rw("a")
+		field := a.reader("1")
+		guard := func() lua.Renewal {
+			t.Helper()
+			all, err := lua.Renew(t.Context(), a.p, []lua.FieldOwner{{Lock: name, Owner: field, Marker: a.keys.Marker(field), Guard: true}}, lease)
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%v, %v", all, err)
+			}
+			return all[0]
+		}
+		if got := guard(); got != lua.NotOwner {
+			t.Errorf("a free lock: %v", got)
+		}
+		a.take(t, field, lua.RWAcquire{Lease: 4 * lease})
+		r.rdb.PExpire(t.Context(), name, lease/4) // as Redisson's watchdog does
+		for range 2 {
+			if got := guard(); got != lua.Renewed {
+				t.Errorf("%v", got)
+			}
+			r.wantTTL(t, name, 4*lease)
+			r.wantTTL(t, a.keys.Marker(field), 4*lease)
+		}
+		r.rdb.PExpire(t.Context(), name, 8*lease)
+		r.unchanged(t, func() { guard() })
+		r.rdb.Del(t.Context(), a.keys.Marker(field))
+		r.unchanged(t, func() { guard() })
+	})
+}

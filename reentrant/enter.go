@@ -40,6 +40,7 @@ func (l *Lock) complement(ctx context.Context, r *request) {
 	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.mode, l.fencing, time.Now()
 	r.readersFirst = l.readersFirst
 	r.SharedField = l.sharedField(r)
+	r.Guarded = l.kind.twoModes && l.mode == lockstate.Shared
 	r.quick, r.Single = l.c.quickLimit(r), r.single()
 	r.Once = r.quick > 0
 }

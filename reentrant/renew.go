@@ -106,7 +106,7 @@ func renewTogether(ctx context.Context, p lua.Processor, targets []watchdog.Targ
 		owners[i] = lua.FieldOwner{Lock: t.Key, Owner: t.Owner, Next: t.Next}
 		if t.Reads {
 			k := lua.RWKeysOf(t.Key, "")
-			owners[i].Marker = k.Marker(t.Owner)
+			owners[i].Marker, owners[i].Guard = k.Marker(t.Owner), t.Guard
 		}
 	}
 	renewals, err := lua.Renew(ctx, p, owners, lease)

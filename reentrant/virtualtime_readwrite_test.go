@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +212,82 @@ func TestTimeDeadWriterBarsNobody(t *testing.T) {
 		must(t, reader.wait())
 		if late := reader.at.Sub(left); late > 20*time.Millisecond {
 			t.Fatalf("the reader came %v after the writer had left", late)
+		}
+	})
+}
+
+// A writer whose process is killed while it waits, and takes nothing back, bars readers for 3 s.
+func TestTimeKilledWriterBarsForThreeSeconds(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		a, b := v.client().NewReadWriteLock("rw"), v.client().NewReadWriteLock("rw")
+		must(t, a.RLock(owner(v.ctx, "first")))
+		var dead atomic.Bool
+		dying := newClient(t, v.wrapped(func(conn net.Conn) net.Conn { return mortalConn{conn, &dead} }))
+		ctx, cancel := context.WithCancel(v.ctx)
+		writer := begin(func() error { return dying.NewReadWriteLock("rw").Lock(ctx) })
+		v.pass(10 * time.Second)
+		if !v.mini.Exists("redlatch_turn:{rw}:barrier") {
+			t.Fatal("no barrier")
+		}
+		dead.Store(true)
+		killed := time.Now()
+		readers := []*pending{
+			begin(func() error { return a.RLock(owner(v.ctx, "r")) }),
+			begin(func() error { return b.RLock(owner(v.ctx, "r")) }),
+		}
+		v.pass(time.Second)
+		for i, r := range readers {
+			if r.over() {
+				t.Errorf("reader %d enters before the barrier ends", i)
+			}
+		}
+		for i, r := range readers {
+			must(t, r.wait())
+			if after := r.at.Sub(killed); after > 3*time.Second+20*time.Millisecond {
+				t.Errorf("reader %d was barred for %v", i, after)
+			}
+		}
+		cancel()
+		wants(t, writer.wait(), context.Canceled)
+	})
+}
+
+// mortalConn is a connection of a process that may die: nothing leaves it then.
+type mortalConn struct {
+	net.Conn
+	dead *atomic.Bool
+}
+
+func (c mortalConn) Write(b []byte) (int, error) {
+	if c.dead.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// A fixed read keeps its lease when Redisson's watchdog makes the key's TTL shorter for a reader of its own, and dies.
+func TestTimeFixedReadIsGuarded(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		c := v.client()
+		rw := c.NewReadWriteLock("rw")
+		hold, err := rw.Read().Acquire(owner(v.ctx, "long"), reentrant.WithFixedLease(20*lease))
+		must(t, err)
+		until := hold.ValidUntil()
+		v.pass(lease)
+		v.mini.SetTTL("rw", lease/2)
+		writer := begin(func() error { return v.client().NewReadWriteLock("rw").Lock(owner(v.ctx, "w")) })
+		v.pass(lease / 2)
+		if left := v.ttl("rw"); left < 18*lease {
+			t.Errorf("the lock lives for %v", left)
+		}
+		v.pass(17 * lease)
+		if writer.over() || hold.Context().Err() != nil || !hold.ValidUntil().Equal(until) {
+			t.Errorf("%v, valid until %v, at first %v", context.Cause(hold.Context()), hold.ValidUntil(), until)
+		}
+		must(t, writer.wait())
+		wants(t, hold.Release(v.ctx), reentrant.ErrLost)
+		if after := time.Until(until); after > 0 || after < -lease || c.Stats().Renewals != 0 {
+			t.Errorf("the writer came %v after the lease, %+v", -after, c.Stats())
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 
 	switch {
 	case o == Renewed:
-		return w.confirmed(c, x, awaited, now)
+		return w.confirmed(c, m, awaited, now)
 	case o == NotOwner:
 		w.end(x)
 		return news{what: lost, handler: x.handler, cause: CauseNotOwner}
@@ -117,9 +117,10 @@ func (w *Watchdog) settle(c *call, m member, o Outcome, delay time.Duration) new
 }
 
 // confirmed moves the validity of a watch on, after a renewal that Redis has confirmed. The caller has mu.
-func (w *Watchdog) confirmed(c *call, x *Watch, awaited bool, now time.Time) news {
+func (w *Watchdog) confirmed(c *call, m member, awaited bool, now time.Time) news {
+	x := m.x
 	v := Validity(c.sent, w.lease)
-	moved := v.After(x.validUntil)
+	moved := v.After(x.validUntil) && !m.guard
 	if moved {
 		x.validUntil = v
 		w.expiries.set(x, w.endOf(x, now))
@@ -134,7 +135,10 @@ func (w *Watchdog) confirmed(c *call, x *Watch, awaited bool, now time.Time) new
 	if x.renew && x.call == nil {
 		w.renewing.set(x, w.renewalAt(x, w.at(c.sent), now))
 	}
-	if !moved {
+	switch {
+	case m.guard:
+		return news{}
+	case !moved:
 		return news{what: renewed}
 	}
 	return news{what: renewed, handler: x.handler, validUntil: v}

@@ -29,8 +29,9 @@ type call struct {
 
 // member is a registration that takes part in a call.
 type member struct {
-	x   *Watch
-	gen uint64
+	x     *Watch
+	gen   uint64
+	guard bool // as it was when the call was made up: its answer renews nothing
 }
 
 // answered reports whether Redis has answered for at least one target.

@@ -48,8 +48,10 @@ func (w *Watchdog) fill(c *call, targets []Target) (_ []Target, more bool) {
 		}
 		x.call = c
 		x.unanswered.Add(1)
-		c.members = append(c.members, member{x, x.gen})
-		targets = append(targets, x.target)
+		c.members = append(c.members, member{x, x.gen, x.guard})
+		t := x.target
+		t.Guard = x.guard
+		targets = append(targets, t)
 	}
 	return targets, true
 }

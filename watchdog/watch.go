@@ -11,6 +11,7 @@ type Target struct {
 	Key, Owner, Next string
 
 	Reads bool // Owner reads a read-write lock: beside its field it has a key of its own
+	Guard bool // set by the watchdog: as in Schedule
 }
 
 // Schedule says until when a lease may be trusted and whether it is renewed.
@@ -22,6 +23,10 @@ type Schedule struct {
 
 	// Renew is false for a fixed lease, which is only watched for its end.
 	Renew bool
+
+	// Guard is for a fixed lease, which Redis has and another client may shorten. With Renew, the calls
+	// of RenewFunc ask for it as for any lease, and Renewed moves no validity.
+	Guard bool
 
 	// RenewUntil ends renewal: none is sent at or after it, and the lease is
 	// lost when its last validity has passed. Zero means no limit.
@@ -92,6 +97,7 @@ type Watch struct {
 	pos [2]int32
 
 	renew bool
+	guard bool
 	aside bool // in the backlog it is in the queue aside, not in the queue due
 
 	// unanswered counts the renewals of this registration, or of the last one, that were sent and

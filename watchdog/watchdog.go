@@ -100,7 +100,7 @@ func (w *Watchdog) Add(x *Watch, t Target, h Handler, s Schedule) {
 	x.gen++
 	x.unanswered.Store(0)
 	x.target, x.handler = t, h
-	x.validUntil, x.renew, x.renewUntil = s.ValidUntil, s.Renew, s.RenewUntil
+	x.validUntil, x.renew, x.guard, x.renewUntil = s.ValidUntil, s.Renew, s.Guard, s.RenewUntil
 	w.expiries.set(x, w.endOf(x, now))
 	if x.renew {
 		w.renewing.set(x, w.renewalAt(x, w.at(now), now))
@@ -128,7 +128,7 @@ func (w *Watchdog) Update(x *Watch, s Schedule) bool {
 	if !x.watched() || w.passed(x.validUntil, now) {
 		return false
 	}
-	x.renew, x.renewUntil = s.Renew, s.RenewUntil
+	x.renew, x.guard, x.renewUntil = s.Renew, s.Guard, s.RenewUntil
 	moved := s.ValidUntil.After(x.validUntil)
 	if moved {
 		x.validUntil = s.ValidUntil

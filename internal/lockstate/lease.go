@@ -32,6 +32,7 @@ type Lease struct {
 	renewed           bool      // renewals were sent, or may have been
 	late              time.Time // until when a renewal of an earlier lease may lengthen this one
 	extendedForNobody bool      // a command may have made the lease longer, and no call has a hold from it
+	guarded           bool      // another client may shorten the key's time to live
 	long              bool      // a command asked for more than the Client's lease
 
 	shared *sharedLease // nil: the lease has one owner

@@ -136,7 +136,7 @@ type Grant struct {
 func (s *State) own(r *Request, g Grant, now time.Time) *Ownership {
 	o := s.engine.Ownership(nil)
 	l := o.lease
-	l.cfg, l.field, l.late = s.cfg, field{owner: r.Owner, countOf: o}, g.Late
+	l.cfg, l.field, l.late, l.guarded = s.cfg, field{owner: r.Owner, countOf: o}, g.Late, r.Guarded
 	lease := r.Lease
 	if g.Lease > 0 {
 		lease = g.Lease
@@ -164,6 +164,10 @@ func (o *Ownership) schedule(validUntil time.Time) watchdog.Schedule {
 	s := watchdog.Schedule{ValidUntil: validUntil, Renew: o.renews()}
 	if limit := o.lease.cfg.MaxHold; limit > 0 {
 		s.RenewUntil = o.since.Add(limit)
+	}
+	if o.lease.guarded && !s.Renew {
+		s.Renew, s.Guard = true, true
+		s.RenewUntil = validUntil.Add(-o.lease.cfg.Lease / 3) // what is left then, nobody shortens
 	}
 	return s
 }

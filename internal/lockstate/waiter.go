@@ -13,6 +13,7 @@ type Request struct {
 	SharedField string
 
 	Sibling  string        // the field of the same owner in the other mode; empty if a lock has one mode
+	Guarded  bool          // another client may shorten the key's time to live: fixed leases are looked after, too
 	HoldKind               // of the hold that it gets
 	Fencing  bool          // it wants a fencing token
 	Lease    time.Duration // to ask for
