@@ -78,7 +78,7 @@ func (f *flight) run(ctx context.Context) attempt {
 	}()
 	by := lua.Processor(&f.acks)
 	if f.command.Joins {
-		by = f.s.c.commands // the replicas were asked at the grant
+		by = f.s.c.commands
 	}
 	answer, err := f.s.kind.acquire(ctx, by, &f.s.keys, f.command)
 	returned = true
@@ -177,8 +177,9 @@ func (f *flight) settleAttempt(answer lua.Granted, err error) (got attempt, unwa
 		s.state.NoSharedLease(&w.Waiter, time.Now())
 		return attempt{overtaken: true}, nil
 	}
-	g := lockstate.Grant{
-		Token: answer.Token, Sent: f.sent, Late: s.c.renewalsMayBeLate(), Missing: f.acks.missing(s.name), Redisson: answer.RedissonWaiters > 0,
+	g := lockstate.Grant{Token: answer.Token, Sent: f.sent, Late: s.c.renewalsMayBeLate(), Redisson: answer.RedissonWaiters > 0}
+	if !s.state.Joins(&w.Waiter) { // the replicas were asked at the grant of the lease that it joins
+		g.Missing = f.acks.missing(s.name)
 	}
 	of, refusal := s.state.Granted(&w.Waiter, g, time.Now())
 	var o *ownership
