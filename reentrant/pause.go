@@ -128,6 +128,9 @@ func (a *acquisition) arm(timer *time.Timer, got attempt) cause {
 	if a.s.kind.twoModes && a.w.Mode == lockstate.Exclusive {
 		last = first // each attempt bars readers for another 3 s (lua/rw.lua)
 	}
+	if a.s.kind.lines && a.lastAnswer.Holder == "" {
+		last = first // the head may take the free lock, and its lease may end, without a message
+	}
 	a.pollEvery = min(max(a.pollEvery, first), last)
 	// Jitter keeps processes that began to wait together from polling together.
 	wait, why := a.pollEvery-a.pollEvery/8+rand.N(a.pollEvery/4), byPoll
