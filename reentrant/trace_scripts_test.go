@@ -58,13 +58,13 @@ func (c scriptCall) ordering() (number, epoch int) {
 	case "release", "leave":
 		return 1, 2
 	}
-	return -1, -1
+	return c.rwOrdering()
 }
 
 // String says what is asked.
 func (c scriptCall) String() string {
 	a := c.argv
-	s := c.name
+	s := c.rwString()
 	add := func(set bool, format string, args ...any) {
 		if set {
 			s += fmt.Sprintf(format, args...)
@@ -122,6 +122,9 @@ func (c scriptCall) answer(w *words, reply any) string {
 	code, _ := list[0].(int64)
 	if _, epoch := c.ordering(); epoch > 0 && code == -1 {
 		return "too late, void"
+	}
+	if text, said := c.rwAnswer(w, list); said {
+		return text
 	}
 	switch c.name {
 	case "acquire":

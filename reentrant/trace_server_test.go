@@ -227,10 +227,11 @@ func (s *scene) channel(channel string) string {
 	switch {
 	case strings.HasPrefix(plain, "redlatch_listeners:"):
 		return "the listeners' channel"
-	case plain == "redisson_lock__channel:{job}":
+	case plain == "redisson_lock__channel:{job}", plain == "redisson_rwlock:{job}":
 		return "the common channel"
 	}
-	return strings.TrimPrefix(plain, "redisson_lock__channel:{job}:") + "'s channel"
+	_, client, _ := strings.Cut(plain, ":{job}:")
+	return client + "'s channel"
 }
 
 // loseReply has a command executed, and its answer lost with the connection.

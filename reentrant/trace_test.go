@@ -30,7 +30,7 @@ func TestTraces(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	want := map[string]bool{"README.md": true}
 	for _, scenarios := range [][]scenario{
-		plainScenarios, waitScenarios, wakeScenarios, grantScenarios, handoffScenarios, leaseScenarios, lossScenarios, troubleScenarios, endScenarios,
+		plainScenarios, waitScenarios, wakeScenarios, grantScenarios, handoffScenarios, leaseScenarios, lossScenarios, troubleScenarios, endScenarios, readWriteScenarios,
 	} {
 		for _, sc := range scenarios {
 			want[sc.name+".txt"] = true

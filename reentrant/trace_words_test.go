@@ -26,8 +26,9 @@ func (w *words) add(id, name string) {
 
 var (
 	uuid     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:\d+\b)?`)
+	readers  = regexp.MustCompile(`([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):=reader:(\d+)`)
 	released = regexp.MustCompile(`:=released:\d+`)
-	inTexts  = regexp.MustCompile(`(goroutine|owner) (?:\d+|"released:\d+") of this`)
+	inTexts  = regexp.MustCompile(`(goroutine|owner) (?:\d+|"released:\d+") (of this|reads it)`)
 	// miniredis puts its own words around an error of a script's command.
 	script = regexp.MustCompile(`(?s)ERR Error compiling script .*: (WRONGTYPE .* value).*`)
 )
@@ -36,6 +37,7 @@ var (
 func (w *words) plain(s string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	s = readers.ReplaceAllString(s, "$1:$2")
 	s = uuid.ReplaceAllStringFunc(s, func(id string) string {
 		if name := w.names[id]; name != "" {
 			return name
@@ -47,7 +49,7 @@ func (w *words) plain(s string) string {
 		return w.names[client] + rest
 	})
 	s = released.ReplaceAllString(s, ":nobody")
-	s = inTexts.ReplaceAllString(s, "$1 of this")
+	s = inTexts.ReplaceAllString(s, "$1 $2")
 	return script.ReplaceAllString(s, "$1")
 }
 

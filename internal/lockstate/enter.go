@@ -71,7 +71,7 @@ func (s *State) Enqueue(w *Waiter) {
 	} else {
 		s.waiting.add(w)
 	}
-	if len(s.owners) > 0 && s.cfg.Handoff == Never {
+	if s.aheadOf(&w.Request) != nil && s.cfg.Handoff == Never {
 		// The next release frees the lock for other clients. Subscribe now, so that the first attempt
 		// after it can register this Client. Otherwise the others have the lock twice in a row.
 		s.engine.Listen()
