@@ -120,12 +120,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		idle:     make(chan struct{}, 1),
 		less:     make(chan struct{}, 1),
 	}
-	c.coreRW, c.coreFair = c.core, c.core
-	c.coreRW.Handoff, c.coreFair.Handoff = lockstate.Never, lockstate.Confirmed
-	c.readersField = lua.SharedReaderField(id)
-	for i := range c.states {
-		c.states[i] = make(map[string]*lockState)
-	}
+	c.initKinds()
 	c.cleanups = newCleanups(c)
 	c.nameRecord = newNameRecord(c)
 	c.route()
@@ -144,6 +139,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		OnReconnect: func(err error) { mustReturn(func() { c.resubscribed(Event{Err: err}) }) },
 	})
 	return c, nil
+}
+
+// initKinds prepares what the lock states of each kind need.
+func (c *Client) initKinds() {
+	c.coreRW, c.coreFair = c.core, c.core
+	c.coreRW.Handoff, c.coreFair.Handoff = lockstate.Never, lockstate.Confirmed
+	c.readersField = lua.SharedReaderField(c.id)
+	for i := range c.states {
+		c.states[i] = make(map[string]*lockState)
+	}
 }
 
 // route chooses the ways that commands go. Commands about single locks go by the courier, which

@@ -83,14 +83,21 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		defer t.done()
 		x.run(ctx, t)
 	})
-	switch {
-	case interrupted == nil:
+	if interrupted == nil {
 		return x.err
+	}
+	return h.leftExtension(ctx, x, interrupted)
+}
+
+// leftExtension is the error of a call that has not waited for the answer.
+func (h *Hold) leftExtension(ctx context.Context, x *extending, interrupted error) error {
+	switch {
 	case errors.Is(interrupted, ErrClosed):
 		return ErrClosed
 	case errors.Is(interrupted, errInterrupted):
 		interrupted = whyEnded(ctx)
 	}
+	s := h.h.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.gone = true

@@ -99,15 +99,20 @@ func (s *lockState) transfer(ctx context.Context, t turn, o *ownership, w *waite
 	if next = s.settleTransfer(o, w, g, sent, acks); next == nil {
 		return nil, nil // w's call tells the hand-off
 	}
+	s.tellHandOff(o, next)
+	return next, nil
+}
+
+// tellHandOff tells that o is over. No other goroutine knows next: it is released if an event function does not return.
+func (s *lockState) tellHandOff(o, next *ownership) {
 	told := false
 	defer func() {
-		if !told { // no other goroutine knows next
+		if !told {
 			_ = s.settleRelease(next, true, lua.Done, errAborted)
 		}
 	}()
 	o.tellOver(next.Since().Sub(o.Since()), nil)
 	told = true
-	return next, nil
 }
 
 // settleTransfer ends o and makes w the holder. If w has left, or this Client refuses the grant, it
