@@ -30,13 +30,16 @@ type lockState struct {
 	state   lockstate.State // guarded by mu
 	wakeups *wakeups        // subscription of the waiters; guarded by mu
 	syncing bool            // syncField is running; guarded by mu
-	line    line            // of a fair lock; guarded by mu
+	line    *line           // of a fair lock, otherwise nil; guarded by mu
 
 	lostReaders []*ownership // of which tellLostReaders is to tell; guarded by mu
 }
 
 func newLockState(c *Client, l *Lock) *lockState {
 	s := &lockState{c: c, kind: l.kind, name: l.name, keys: l.keys, sequencer: sequencer{taken: make(chan struct{}, 1)}}
+	if l.kind.lines {
+		s.line = &line{}
+	}
 	s.state.Init(c.coreOf(l.kind), (*engine)(s), c.isClosing())
 	return s
 }
