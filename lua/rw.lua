@@ -15,7 +15,7 @@
 -- returns the arrival and the rank, or nil and an error.
 --
 -- pass tells those who wait that the lock is free, or that readers may enter it again:
--- 1. After a write, all registered readers enter (the phase), and after them one writer.
+-- 1. After a write, all registered readers enter (the phase, a fifth of a writer's pause), and after them one writer.
 -- 2. Otherwise the writer that has waited longest gets its turn, and if there is none the readers enter.
 -- 3. If a writer waits during the phase, the barrier stands at the end of it: no further reader enters.
 -- 4. A client that does not hear its message costs nothing, as in wake.
@@ -24,7 +24,7 @@
 --    would miss the first.
 -- Everything is pcall: the lock has been let go of, and nothing may fail any more.
 
-local phase_ms, barrier_ms = 20, 3000
+local barrier_ms = 3000
 
 local function layout(lock)
   local mode = redis.call('HGET', lock, 'mode')
@@ -96,7 +96,7 @@ local function keep(turn, for_whom, ms)
   return true
 end
 
-local function tell_readers(turn, waiters, readers, barrier, channel, publish, counted, yields)
+local function tell_readers(turn, waiters, readers, barrier, channel, publish, pause, counted, yields)
   local all = redis.pcall('ZRANGE', readers, 0, 127) -- bounds one script; the rest polls
   if all.err or not all[1] then
     return false
@@ -107,7 +107,7 @@ local function tell_readers(turn, waiters, readers, barrier, channel, publish, c
     local n = redis.pcall(publish, channel .. ':' .. client, '0')
     heard = heard or type(n) == 'number' and (n > 0 or not counted)
   end
-  if heard and not yields and keep(turn, 'r', phase_ms) then
+  if heard and not yields and keep(turn, 'r', math.floor(pause / 5)) then
     local writers = redis.pcall('ZCARD', waiters)
     if type(writers) == 'number' and writers > 0 then
       redis.pcall('SET', barrier, '*', 'PX', barrier_ms)
@@ -147,10 +147,10 @@ local function pass(free, written, turn, waiters, readers, barrier, channel, how
   if yields then
     keep(turn, '*', yield)
   end
-  local told = written and tell_readers(turn, waiters, readers, barrier, channel, publish, counted, yields)
+  local told = written and tell_readers(turn, waiters, readers, barrier, channel, publish, pause, counted, yields)
   told = told or free and tell_writer(turn, waiters, channel, publish, pause, counted, yields)
   if not told and not written then
-    tell_readers(turn, waiters, readers, barrier, channel, publish, counted, yields)
+    tell_readers(turn, waiters, readers, barrier, channel, publish, pause, counted, yields)
   end
   if written then
     redis.pcall(publish, channel, '01')

@@ -78,7 +78,7 @@ func TestReadWriteExclusion(t *testing.T) {
 		}
 		rdb := b.client()
 		for _, key := range rdb.Keys(t.Context(), "*").Val() {
-			if ttl := rdb.PTTL(t.Context(), key).Val(); ttl < 0 || ttl > time.Minute || key == "rw" {
+			if ttl := rdb.PTTL(t.Context(), key).Val(); ttl == -1 || ttl > time.Minute || key == "rw" {
 				t.Errorf("%s is left, for %v", key, ttl)
 			}
 		}
