@@ -21,12 +21,12 @@ type Flight struct {
 	Done <-chan struct{}
 
 	by  Launcher
-	cmd *onceOnly
+	cmd onceOnly // not a pointer: each of these is one allocation
 }
 
 func launch(ctx context.Context, by Launcher, line []any) *Flight {
-	f := &Flight{by: by, cmd: &onceOnly{Cmd: command(ctx, line)}}
-	done, launched := by.Launch(ctx, f.cmd)
+	f := &Flight{by: by, cmd: onceOnly{Cmd: command(ctx, line)}}
+	done, launched := by.Launch(ctx, &f.cmd)
 	if !launched {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (f *Flight) Acquired() (Granted, error) { return acquired(f.land()) }
 func (f *Flight) Freed(r *Release) (v Verdict, epochSet bool, err error) { return r.freed(f.land()) }
 
 func (f *Flight) land() ([]any, error) {
-	f.by.Landed(f.cmd)
+	f.by.Landed(&f.cmd)
 	return reply(f.cmd.Cmd)
 }
 

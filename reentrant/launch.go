@@ -64,8 +64,9 @@ func (f *flight) fly(ctx context.Context, limit <-chan time.Time) (got attempt, 
 	case <-s.c.closing:
 		return attempt{}, f.leave(ctx, l)
 	}
-	answer, failed := l.Acquired()
-	if failed != nil {
+	answer, err := l.Acquired()
+	if err != nil {
+		failed := err // what a closure shares is on the heap, and this path is rare
 		return f.goAlone(ctx, limit, func(ctx context.Context) attempt { return f.failed(ctx, failed) })
 	}
 	defer s.endCall()

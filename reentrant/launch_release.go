@@ -21,10 +21,7 @@ type launchedRelease struct {
 // launchRelease launches the release of an ownership whose call has been announced by beginCall, and waits for the answer
 // as Client.call does. A hand-off goes alone, and so does what the release of a fixed lease for nobody needs.
 func (s *lockState) launchRelease(ctx context.Context, limit <-chan time.Time, t turn, o *ownership) (err, interrupted error) {
-	var r *launchedRelease
-	if o.Lease().Parting() == nil && s.nextOwner(o) == nil {
-		r = s.beginRelease(ctx, t, o)
-	}
+	r := s.beginRelease(ctx, t, o)
 	if r == nil {
 		return s.unlockAlone(ctx, limit, func(ctx context.Context) error { return s.releaseInTurn(ctx, t, o) })
 	}
@@ -37,7 +34,8 @@ func (s *lockState) launchRelease(ctx context.Context, limit <-chan time.Time, t
 	}
 	settled, err := r.land()
 	if !settled {
-		return s.unlockAlone(ctx, limit, func(ctx context.Context) error { return r.goOn(ctx, err) })
+		failed := err // what a closure shares is on the heap, and this path is rare
+		return s.unlockAlone(ctx, limit, func(ctx context.Context) error { return r.goOn(ctx, failed) })
 	}
 	s.endCall()
 	return err, nil
@@ -55,6 +53,9 @@ func (s *lockState) unlockAlone(ctx context.Context, limit <-chan time.Time, res
 
 // beginRelease begins to send the release, or returns nil.
 func (s *lockState) beginRelease(ctx context.Context, t turn, o *ownership) *launchedRelease {
+	if o.Lease().Parting() != nil || s.nextOwner(o) != nil {
+		return nil
+	}
 	owner, next := o.Lease().Field()
 	r := &launchedRelease{s: s, t: t, o: o, next: next}
 	r.command = lua.Release{Owner: owner, Fencing: o.Token() != 0, Order: t.order(), Wake: s.c.wakeUp()}
