@@ -23,6 +23,10 @@
 --    of its threads, and '-0' as 0, which wakes one of each client. A thread that parks between the two
 --    would miss the first.
 -- Everything is pcall: the lock has been let go of, and nothing may fail any more.
+--
+-- left is called when the field of a writer, or of a reader outside a write, has gone. It frees the lock if nobody is left,
+-- also of readers that have died, turns a write into the reads that its owner has inside it, and cuts the TTL to that of
+-- the reader that lives longest.
 
 local barrier_ms = 3000
 
@@ -156,4 +160,17 @@ local function pass(free, written, turn, waiters, readers, barrier, channel, how
     redis.pcall(publish, channel, '01')
   end
   redis.pcall(publish, channel, '-0')
+end
+
+local function left(lock, mode, turn, waiters, readers, barrier, markers, channel, how)
+  local longest = alive(lock, markers)
+  if not longest then
+    redis.call('DEL', lock) -- with the fields of readers that have died
+    pass(true, mode == 'write', turn, waiters, readers, barrier, channel, how)
+  elseif mode == 'write' then
+    redis.call('HSET', lock, 'mode', 'read')
+    pass(false, true, turn, waiters, readers, barrier, channel, how)
+  elseif longest >= 0 and longest < redis.call('PTTL', lock) then
+    redis.call('PEXPIRE', lock, longest) -- for nobody else it stands longer
+  end
 end

@@ -44,14 +44,5 @@ if mode == 'write' and marker then
   return freed -- the owner's write hold goes on
 end
 
-local longest = alive(lock, ARGV[4])
-if not longest then
-  redis.call('DEL', lock) -- with the fields of readers that have died
-  pass(true, mode == 'write', turn, waiters, readers, barrier, ARGV[5], ARGV[6])
-elseif mode == 'write' then
-  redis.call('HSET', lock, 'mode', 'read')
-  pass(false, true, turn, waiters, readers, barrier, ARGV[5], ARGV[6])
-elseif longest >= 0 and longest < redis.call('PTTL', lock) then
-  redis.call('PEXPIRE', lock, longest) -- for nobody else it stands longer
-end
+left(lock, mode, turn, waiters, readers, barrier, ARGV[4], ARGV[5], ARGV[6])
 return freed
