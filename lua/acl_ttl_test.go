@@ -67,7 +67,7 @@ func (r *rig) wantTTLs(t *testing.T, without string, a *client) {
 				},
 				"leave": func() error { return leave(ctx, a, a.p) },
 				"force": func() error {
-					_, err := lua.Force(ctx, a.p, &a.keys, a.wake)
+					_, err := lua.Force(ctx, a.p, &a.keys, a.wake, "")
 					return err
 				},
 			} {

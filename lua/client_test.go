@@ -133,7 +133,7 @@ func leave(ctx context.Context, c *client, p lua.Processor) error {
 
 func (c *client) force(t *testing.T) bool {
 	t.Helper()
-	freed, err := lua.Force(t.Context(), c.p, &c.keys, c.wake)
+	freed, err := lua.Force(t.Context(), c.p, &c.keys, c.wake, "")
 	if err != nil {
 		t.Fatalf("force: %v", err)
 	}

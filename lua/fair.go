@@ -125,9 +125,9 @@ func (l LeaveLine) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, er
 }
 
 // ForceFair frees a fair lock whoever holds it, and reports whether there was a holder.
-func ForceFair(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
+func ForceFair(ctx context.Context, p Processor, k *Keys, w Wake, holder string) (bool, error) {
 	n := k.several(queues, timeouts, line, channels)
-	freed, err := fairForceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, n[3], w.how)
+	freed, err := fairForceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, only(holder, n[3], w.how)...)
 	return freed == 1, err
 }
 

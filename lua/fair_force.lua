@@ -1,4 +1,4 @@
--- fair_force: frees a fair lock whoever holds it, and tells the first in the line.
+-- fair_force: frees a fair lock whoever holds it, or of one holder only, and tells the first in the line.
 --
 -- KEYS[1] lock      hash: owner -> hold count
 -- KEYS[2] queue     list: who waits
@@ -6,10 +6,11 @@
 -- KEYS[4] line      hash: what is owed, and who was told (fair)
 -- ARGV[1] channel   of the lock
 -- ARGV[2] how       to publish (redisson)
+-- ARGV[3] holder    the only owner to take it from; absent: any
 --
--- Replies {1} freed, {0} it was free.
+-- Replies {1} freed, {0} it was free, or another owner's.
 --
--- Twice or late: frees the lock of the owner that holds it by then, as the name says.
+-- Twice or late: as force.
 
 local lock, queue, timeouts, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
@@ -17,7 +18,16 @@ local lock, queue, timeouts, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 if redis.call('HLEN', lock) == 0 then
   return {0}
 end
-redis.call('DEL', lock)
+local holder = ARGV[3]
+if holder and redis.call('HDEL', lock, holder) == 0 then
+  return {0}
+end
+if holder and redis.call('EXISTS', lock) == 1 then
+  return {1} -- another program's field keeps it taken
+end
+if not holder then
+  redis.call('DEL', lock)
+end
 redis.pcall('HDEL', line, 'absent')
 heads(queue, timeouts, line, nil, ARGV[1], ARGV[2])
 return {1}

@@ -290,7 +290,7 @@ func TestFairForceAndLinger(t *testing.T) {
 		b.lineUp(t, false, nil, []string{"2"})
 		r.javaWaits(t, thread, time.Hour)
 		sub := listen(t, r, b.keys.Own(), b.keys.Channel()+":"+thread)
-		freed, err := lua.ForceFair(t.Context(), a.p, &a.keys, a.wake)
+		freed, err := lua.ForceFair(t.Context(), a.p, &a.keys, a.wake, "")
 		if err != nil || !freed {
 			t.Fatal(freed, err)
 		}

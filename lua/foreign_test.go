@@ -35,7 +35,7 @@ func TestForeignLock(t *testing.T) {
 				_, err = lua.Transfer{From: "a:1", To: "a:2", Lease: lease, Fencing: true, Order: order}.Run(ctx, r.rdb, &a.keys)
 				wantForeign(t, "transfer", err)
 			}
-			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
+			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake, "")
 			wantForeign(t, "force", err)
 			_, err = lua.Inspect(ctx, r.rdb, &a.keys, "a:1")
 			wantForeign(t, "inspect", err)
@@ -105,7 +105,7 @@ func (r *rig) everyCommand(t *testing.T, a *client, order lua.Order) {
 		},
 		func() error { return leave(ctx, a, r.rdb) },
 		func() error {
-			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
+			_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake, "")
 			return err
 		},
 	}

@@ -67,7 +67,7 @@ func (r *rig) wantRefusals(t *testing.T, a *client, code string) {
 		_, _, err = lua.Linger{Owner: "a:1", Nobody: "a:=nobody", While: lease, Order: order, Wake: a.wake}.Run(ctx, r.rdb, &a.keys)
 		want("linger", err)
 	}
-	_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake)
+	_, err := lua.Force(ctx, r.rdb, &a.keys, a.wake, "")
 	want("force", err)
 	all, err := lua.Renew(ctx, r.rdb, []lua.FieldOwner{{Lock: name, Owner: "a:1"}}, 2*lease)
 	if err == nil || len(all) != 1 || all[0] != lua.Refused {

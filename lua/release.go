@@ -92,11 +92,20 @@ func (l Leave) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, err er
 	return Done, nil
 }
 
-// Force frees the lock whoever holds it, and reports whether there was a holder.
-func Force(ctx context.Context, p Processor, k *Keys, w Wake) (bool, error) {
+// Force frees the lock whoever holds it, and reports whether there was a holder. With a holder, which is a field of the
+// hash, it takes the lock from that one only.
+func Force(ctx context.Context, p Processor, k *Keys, w Wake, holder string) (bool, error) {
 	n := k.several(turns, waiters, grants, channels)
-	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, n[3], w.how)
+	freed, err := forceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, only(holder, n[3], w.how)...)
 	return freed == 1, err
+}
+
+// only adds the only holder that a script is to take the lock from, if there is one.
+func only(holder string, args ...any) []any {
+	if holder == "" {
+		return args
+	}
+	return append(args, holder)
 }
 
 // Inspection is the state of a lock in Redis.

@@ -166,11 +166,12 @@ func side(reads bool) string {
 	return "write"
 }
 
-// RWForce ends all reads, or the write hold, whoever has them, and reports whether there were any.
-func RWForce(ctx context.Context, p Processor, k *Keys, w Wake, reads bool) (bool, error) {
+// RWForce ends all reads, or the write hold, whoever has them, and reports whether there were any. With a holder, which is a
+// field of the hash, it ends only that one.
+func RWForce(ctx context.Context, p Processor, k *Keys, w Wake, reads bool, holder string) (bool, error) {
 	n := k.several(turns, waiters, readers, barriers, channels)
 	freed, err := rwForceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2], n[3]},
-		side(reads), k.markers(), n[4], w.how)
+		only(holder, side(reads), k.markers(), n[4], w.how)...)
 	return freed == 1, err
 }
 

@@ -82,7 +82,7 @@ func (c rwClient) leave(t *testing.T) {
 
 func (c rwClient) force(t *testing.T, reads bool) bool {
 	t.Helper()
-	freed, err := lua.RWForce(t.Context(), c.p, &c.keys, c.wake, reads)
+	freed, err := lua.RWForce(t.Context(), c.p, &c.keys, c.wake, reads, "")
 	if err != nil {
 		t.Fatalf("force: %v", err)
 	}

@@ -388,7 +388,7 @@ func TestRWForeign(t *testing.T) {
 			add(err)
 			_, err = a.fill(a.writer("1"), lua.RWAcquire{}).Run(ctx, a.p, &a.keys)
 			add(err)
-			_, err = lua.RWForce(ctx, a.p, &a.keys, a.wake, true)
+			_, err = lua.RWForce(ctx, a.p, &a.keys, a.wake, true, "")
 			add(err)
 			_, err = lua.RWInspect(ctx, a.p, &a.keys, a.reader("1"))
 			add(err)
@@ -400,7 +400,7 @@ func TestRWForeign(t *testing.T) {
 		r.unchanged(t, func() {
 			_, err := p.fill(lua.Acquire{Owner: "1"}).Run(ctx, p.p, &p.keys)
 			add(err)
-			_, err = lua.Force(ctx, p.p, &p.keys, p.wake)
+			_, err = lua.Force(ctx, p.p, &p.keys, p.wake, "")
 			add(err)
 			_, err = lua.Inspect(ctx, p.p, &p.keys, p.owner("1"))
 			add(err)

@@ -78,7 +78,7 @@ func TestCommandLines(t *testing.T) {
 			return err
 		},
 		"4 l redlatch_turn:{l} redlatch_waiters:{l} redlatch_epoch:{l}:grants redisson_lock__channel:{l} PUBLISH 0 0 0": func(p lua.Processor) error {
-			_, err := lua.Force(ctx, p, &k, lua.NewWake("PUBLISH", 0, 0, false))
+			_, err := lua.Force(ctx, p, &k, lua.NewWake("PUBLISH", 0, 0, false), "")
 			return err
 		},
 		"3 l redlatch_epoch:{l}:c redlatch_waiters:{l} o n 1001 7 9000 redisson_lock__channel:{l} SPUBLISH 50 10 1": func(p lua.Processor) error {

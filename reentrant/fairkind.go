@@ -41,8 +41,8 @@ func (fairLock) launchRelease(context.Context, lua.Launcher, *lua.Keys, *lua.Rel
 	return nil
 }
 
-func (fairLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, _ lockstate.Mode, wake lua.Wake) (bool, error) {
-	return lua.ForceFair(ctx, p, k, wake)
+func (fairLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, _ lockstate.Mode, holder string, wake lua.Wake) (bool, error) {
+	return lua.ForceFair(ctx, p, k, wake, holder)
 }
 
 func (fairLock) report(ctx context.Context, p lua.Processor, k *lua.Keys, _ lua.Wake, fencing bool) (lua.Report, error) {

@@ -43,7 +43,8 @@ type protocol interface {
 	launchRelease(ctx context.Context, by lua.Launcher, k *lua.Keys, command *lua.Release) *lua.Flight
 
 	leave(ctx context.Context, p lua.Processor, k *lua.Keys, command lua.Leave) (lua.Verdict, error)
-	force(ctx context.Context, p lua.Processor, k *lua.Keys, mode lockstate.Mode, wake lua.Wake) (freed bool, err error)
+	// force ends all holds in the mode, or the one that has the field holder, if that is not empty.
+	force(ctx context.Context, p lua.Processor, k *lua.Keys, mode lockstate.Mode, holder string, wake lua.Wake) (freed bool, err error)
 	inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error)
 	report(ctx context.Context, p lua.Processor, k *lua.Keys, wake lua.Wake, fencing bool) (lua.Report, error)
 }

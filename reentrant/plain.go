@@ -54,8 +54,8 @@ func (plainLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, comman
 	return command.Run(ctx, p, k)
 }
 
-func (plainLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, _ lockstate.Mode, wake lua.Wake) (bool, error) {
-	return lua.Force(ctx, p, k, wake)
+func (plainLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, _ lockstate.Mode, holder string, wake lua.Wake) (bool, error) {
+	return lua.Force(ctx, p, k, wake, holder)
 }
 
 func (plainLock) inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error) {

@@ -121,48 +121,6 @@ func (l *Lock) TTL(ctx context.Context) (time.Duration, error) {
 	return state.TTL, err
 }
 
-// ForceUnlock frees the lock, whichever owner holds it, wakes a waiter, and reports whether any owner
-// held it. It is for operators. A holder of this Client is told at once. A holder of another Client goes
-// on working until it finds out, at its next renewal or release, that it has lost the lock.
-//
-// It waits and fails as [Lock.IsLocked] does, but first waits for a command of this Client about the lock
-// that is under way. After an error the lock may have been freed. The command that was under way may also
-// free it later, whichever owner holds it then. If the reply to a first try was lost, ForceUnlock may
-// report false though that try has freed the lock; a holder of this Client is told in that case too.
-func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) {
-	var freed, doubted bool // by one of the tries
-	caller := ctx
-	return ask(ctx, l, func(ctx context.Context, _ identity) (bool, error) {
-		// With the turn Redis grants this Client nothing meanwhile, and hands nothing over. So the Client
-		// knows which of its owners loses the lock.
-		s := l.c.useState(l)
-		defer s.dropUser()
-		t := s.takeTurn()
-		defer t.done()
-		if caller.Err() != nil {
-			return false, whyEnded(caller) // the caller has left while other commands had the turn
-		}
-		t.begin()
-		began := time.Now()
-		defer t.end()
-		s.sequencer.expected.Store(nil) // the command may take back what a release has granted
-		robbed := l.robbed(s)
-		now, err := l.kind.force(ctx, l.c.single, &l.keys, l.mode, l.c.wakeUp())
-		freed, doubted = freed || now, doubted || lua.Unknown(err)
-		if err == nil || time.Since(began) > lockstate.Silence { // one lost reply is no outage
-			t.note(err)
-		}
-		// After a try without an answer, "it was free" may be that try's work. Tell the loss here: the
-		// caller may have left.
-		for _, o := range robbed {
-			if err == nil && (freed || doubted) {
-				s.lose(o.Lease(), lockstate.Overridden)
-			}
-		}
-		return freed, err
-	})
-}
-
 // holder returns the ownership of this Client's owner that holds the lock, or nil.
 func (l *Lock) holder() *ownership {
 	s := l.c.findState(l)
@@ -192,19 +150,4 @@ func (l *Lock) shares(owner string) (field string, count int) {
 		return l.c.readersField, o.Count()
 	}
 	return owner, 0
-}
-
-// robbed are the ownerships of this Client that a ForceUnlock ends. Reads inside a write stay.
-func (l *Lock) robbed(s *lockState) (all []*lockstate.Ownership) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.state.Owners() {
-		if o.Mode() != l.mode && l.mode == lockstate.Shared {
-			return nil
-		}
-		if o.Mode() == l.mode {
-			all = append(all, o)
-		}
-	}
-	return all
 }

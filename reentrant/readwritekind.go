@@ -62,8 +62,8 @@ func (readWriteLock) leave(ctx context.Context, p lua.Processor, k *lua.Keys, co
 	return lua.RWLeave(command).Run(ctx, p, k)
 }
 
-func (readWriteLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, mode lockstate.Mode, wake lua.Wake) (bool, error) {
-	return lua.RWForce(ctx, p, k, wake, mode == lockstate.Shared)
+func (readWriteLock) force(ctx context.Context, p lua.Processor, k *lua.Keys, mode lockstate.Mode, holder string, wake lua.Wake) (bool, error) {
+	return lua.RWForce(ctx, p, k, wake, mode == lockstate.Shared, holder)
 }
 
 func (readWriteLock) inspect(ctx context.Context, p lua.Processor, k *lua.Keys, owner string) (lua.Inspection, error) {
