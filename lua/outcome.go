@@ -59,6 +59,11 @@ func ForeignKey(err error) bool {
 	return errors.As(err, &reply) && says(reply, "WRONGTYPE")
 }
 
+// ReadWriteKey reports whether Redis refused because the key holds a read-write lock: a script of ours said so.
+func ReadWriteKey(err error) bool {
+	return ForeignKey(err) && strings.Contains(err.Error(), "the key holds a read-write lock")
+}
+
 // says reports whether an error reply has the code. Before Redis 7 an error inside a script arrives
 // in another form: "ERR Error running script (...): @user_script:9: CODE text" if the command failed,
 // and "... @user_script: 9: -CODE text" if Redis refused to run it.

@@ -12,6 +12,7 @@ import (
 // Client. It may have changed by the time it is used. It is for people, logs and tests.
 type Info struct {
 	Name string
+	Kind string    // "plain", "fair" or "read-write"
 	At   time.Time // when Redis had answered
 
 	Held   bool
@@ -101,7 +102,7 @@ func (i Info) String() string {
 
 // infoOf makes an Info of Redis' report and of the calls that wait in this Client.
 func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
-	i := Info{Name: l.name, At: at, Mode: r.Mode, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
+	i := Info{Name: l.name, Kind: l.kind.name, At: at, Mode: r.Mode, TTL: r.TTL, Token: r.Token, Redisson: r.RedissonWaiters, Waiters: local}
 	for n, field := range l.split(r.Fields) {
 		p, kept := l.partyOf(field.Owner)
 		p.Here = p.From == FromGo && p.Client == l.c.id

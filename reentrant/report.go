@@ -2,15 +2,38 @@ package reentrant
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redlatch/redlatch/internal/preflight"
+	"github.com/redlatch/redlatch/lua"
 )
 
-// Inspect tells who holds the lock of that name and who waits for it. It is [Lock.Info] of the lock.
+// Inspect tells who holds the lock of that name and who waits for it. It is [Lock.Info] of the lock, whatever its kind is:
+// Info.Kind says which. A fair lock is known by those who wait for it, so with nobody waiting it is told as a plain one.
 func (c *Client) Inspect(ctx context.Context, name string) (Info, error) {
-	return c.NewLock(name).Info(ctx)
+	l := c.NewLock(name)
+	info, err := l.Info(ctx)
+	var foreign *ForeignKeyError
+	switch {
+	case errors.As(err, &foreign) && lua.ReadWriteKey(foreign.Err):
+		return c.NewReadWriteLock(name).Write().Info(ctx)
+	case err == nil && l.hasLine(ctx):
+		return c.NewFairLock(name).Info(ctx)
+	}
+	return info, err
+}
+
+// hasLine reports whether somebody waits for a fair lock of the name. A user without a right to the line sees nobody.
+func (l *Lock) hasLine(ctx context.Context) bool {
+	waits, err := call(ctx, l.c, nil, func(ctx context.Context) bool {
+		line := redis.NewIntCmd(ctx, "llen", l.keys.Queue())
+		return l.c.plain.Process(ctx, line) == nil && line.Val() > 0
+	})
+	return waits && err == nil
 }
 
 // Info tells who holds the lock and who waits for it: Clients of Redlatch and of Redisson, in any

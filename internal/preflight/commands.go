@@ -134,7 +134,7 @@ const markers = "{"
 // Rule is what a user has to be given for the keys or channels of one kind of all locks under the
 // prefix. lock is the key of one of them; kind is what such names begin with, empty for the lock's own.
 func Rule(prefix, lock, sign, kind string) string {
-	p := globs.Replace(prefix) + "*"
+	p := lua.Literal(prefix) + "*"
 	if kind != "" && !strings.Contains(lock, "{") {
 		p = "{" + p // the hash tag that such names are given
 	}
@@ -148,12 +148,9 @@ func (t *Target) rule(sign, kind string) string { return Rule(t.Prefix, t.Keys.L
 
 // nameRule is rule for the keys that say what Clients call themselves.
 func (t *Target) nameRule() string {
-	p := globs.Replace(t.Prefix) + "*"
+	p := lua.Literal(t.Prefix) + "*"
 	if !strings.Contains(t.Prefix, "{") {
 		p = "{" + p
 	}
 	return "~redlatch_client:" + p
 }
-
-// globs are the characters to which a pattern gives a meaning.
-var globs = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)
