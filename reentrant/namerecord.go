@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlatch/redlatch/lua"
 )
 
@@ -26,11 +24,12 @@ const (
 )
 
 // WithClientName gives the Client a name for people. [Client.Inspect] of any Client then says
-// "billing@web-3:411", with host and process id, instead of the Client's ID. A name has 1 to 64 bytes of
-// printable UTF-8; any other is [ErrInvalidOption].
+// "billing@web-3:411", with host and process id, instead of the Client's ID, and [Client.Clients] has a
+// report of it. A name has 1 to 64 bytes of printable UTF-8; any other is [ErrInvalidOption].
 //
-// The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, with a TTL of a minute.
-// It writes the key every 20 s while it has locks, or calls that take one, and [Client.Close] deletes it.
+// The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, and its report in another,
+// both with a TTL of a minute; it has a place in a sorted set of all such Clients, redlatch_client:{prefix}.
+// It writes them every 20 s while it has locks, or calls that take one, and [Client.Close] deletes them.
 // The Redis user needs a right to such keys, which [Client.Check] looks at. Without that right the Client
 // has no name, and all else works. Clients with another prefix do not find the name. Without the option
 // the Client writes nothing.
@@ -51,6 +50,7 @@ func WithClientName(name string) Option {
 type nameRecord struct {
 	c          *Client
 	key, value string
+	began      time.Time // when the Client was made
 
 	used atomic.Bool // the Client took a lock since the key was last written; set with mu
 
@@ -68,6 +68,7 @@ func newNameRecord(c *Client) *nameRecord {
 	}
 	return &nameRecord{
 		c: c, key: lua.ClientKey(c.cfg.prefix, c.id), turn: make(chan struct{}, 1),
+		began: time.Now(),
 		value: fmt.Sprintf("%s@%s:%d", c.cfg.clientName, hostname(), os.Getpid()),
 	}
 }
@@ -157,7 +158,7 @@ func (r *nameRecord) write() {
 		return
 	}
 	r.there = true
-	err := c.plain.Process(c.ctx, redis.NewStatusCmd(c.ctx, "set", r.key, r.value, "px", cardTTL.Milliseconds()))
+	err := c.writeReport(c.ctx)
 	r.there = err == nil || lua.Unknown(err)
 }
 
@@ -173,7 +174,7 @@ func (r *nameRecord) delete(ctx context.Context) {
 		r.torn = true
 		if r.there {
 			r.there = false
-			_ = r.c.plain.Process(ctx, redis.NewIntCmd(ctx, "del", r.key)) // or it expires
+			r.c.deleteReport(ctx) // or it expires
 		}
 	})
 }
