@@ -34,6 +34,32 @@ func (l *Lock) ForceUnlockHolder(ctx context.Context, field string) (bool, error
 	return l.force(ctx, field)
 }
 
+// ExtendHolder makes the lock live for at least lease from now, 1 ms to 100 years, otherwise [ErrInvalidLease], if the given
+// holder has it: the whole field, as for [Lock.ForceUnlockHolder]. It returns false, and changes nothing, if that is not a
+// holder by now. It is for a holder that is no running process, as a job of several steps, each of which runs a command. The
+// Client of the holder, if it lives, does not learn of it: it goes on by the lease that it knows. Of a [ReadWriteLock]
+// it extends the read or the write of that field.
+//
+// It waits and fails as [Lock.IsLocked] does.
+func (l *Lock) ExtendHolder(ctx context.Context, field string, lease time.Duration) (bool, error) {
+	if field == "" {
+		return false, fmt.Errorf("%w: the field of the holder is empty", ErrInvalidOwner)
+	}
+	if err := checkLease(lease); err != nil {
+		return false, err
+	}
+	holder := lua.FieldOwner{Lock: l.keys.Lock, Owner: field}
+	if l.kind.twoModes {
+		if _, reads := lua.RWOwner(field); reads {
+			holder.Marker = l.keys.Marker(field)
+		}
+	}
+	return ask(ctx, l, func(ctx context.Context, _ identity) (bool, error) {
+		renewals, err := lua.Renew(ctx, l.c.single, []lua.FieldOwner{holder}, lease)
+		return len(renewals) == 1 && renewals[0] == lua.Renewed, err
+	})
+}
+
 // force takes the lock from the holder with that field, or from all if it is empty.
 func (l *Lock) force(ctx context.Context, field string) (bool, error) {
 	var freed, doubted bool // by one of the tries
