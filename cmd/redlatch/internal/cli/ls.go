@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// listing is what ls and top show.
+type listing struct {
+	*app
+	pattern string
+	waiting bool
+	mine    bool
+	every   time.Duration
+}
+
+func (a *app) lsCommand() *cobra.Command {
+	l := listing{app: a, pattern: "*"}
+	cmd := &cobra.Command{
+		Use:   "ls [PATTERN]",
+		Short: "List the locks that are held",
+		Long: `ls lists the locks whose names match PATTERN, a glob of Redis such as 'order:*', and which are held.
+
+It looks at all keys, a hundred at a time, which other clients do not feel: a million keys take a few
+seconds. --waiting is quick at any number of keys: it lists the locks that somebody waits for.
+HELD is known for the twenty oldest holds of each Client that has a name.`,
+		Example: "  redlatch ls\n  redlatch ls 'order:*' --json\n  redlatch ls --waiting",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				l.pattern = args[0]
+			}
+			return l.run(cmd)
+		},
+	}
+	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "only locks that somebody waits for; does not look at all keys")
+	cmd.Flags().BoolVar(&l.mine, "mine", false, "only locks that a Client with a name holds on this machine")
+	cmd.Flags().DurationVar(&l.every, "watch", 0, "list again after so long, until interrupted")
+	return cmd
+}
+
+func (a *app) topCommand() *cobra.Command {
+	l := listing{app: a, pattern: "*", waiting: true}
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show the locks that somebody waits for, the longest queue first, until interrupted",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return l.run(cmd) },
+	}
+	cmd.Flags().DurationVar(&l.every, "every", 2*time.Second, "how often to look")
+	return cmd
+}
+
+func (l *listing) run(cmd *cobra.Command) error {
+	r, err := l.one()
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if l.every <= 0 {
+		return l.once(cmd.Context(), r)
+	}
+	ctx, stop := interrupted(cmd.Context())
+	defer stop()
+	for ctx.Err() == nil {
+		if !l.json {
+			fmt.Fprint(l.out, "\x1b[H\x1b[2J") // the top of an empty screen
+		}
+		if err := l.once(ctx, r); err != nil && ctx.Err() == nil {
+			return err
+		}
+		sleep(ctx, l.every)
+	}
+	return nil
+}
+
+// once lists the locks one time.
+func (l *listing) once(ctx context.Context, r *redlatch) error {
+	names, err := l.find(ctx, r)
+	if err != nil {
+		return err
+	}
+	rows, err := r.look(ctx, names)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool { return !l.wanted(&r) })
+	slices.SortStableFunc(rows, func(a, b row) int {
+		if l.every > 0 && a.queue() != b.queue() {
+			return cmp.Compare(b.queue(), a.queue())
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	if l.json {
+		for _, r := range rows {
+			if err := printJSON(l.out, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return table(l.out, rows)
+}
+
+func (l *listing) find(ctx context.Context, r *redlatch) (names []string, err error) {
+	if l.waiting {
+		return r.Contended(ctx)
+	}
+	for name, err := range r.Locks(ctx, l.pattern) {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// wanted leaves out what has changed since it was found, and what the flags leave out.
+func (l *listing) wanted(r *row) bool {
+	host, _ := os.Hostname()
+	switch {
+	case l.mine && !strings.Contains(r.Holder, "@"+host+":"):
+		return false
+	case l.waiting:
+		return r.queue() > 0
+	}
+	return r.State != "free"
+}
