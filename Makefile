@@ -46,6 +46,7 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 	  printf 'gofmt would change:\n%s\n' "$$unformatted" >&2; exit 1; }
 	go mod tidy -diff
 	go mod tidy -C examples/hourlyjob/cron -diff
+	go mod tidy -C cmd/redlatch -diff
 	@diff=$$(go mod tidy -C benchmarks -e -diff | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
 	  [ -z "$$diff" ] || { printf 'go mod tidy would change benchmarks:\n%s\n' "$$diff" >&2; exit 1; }
 	go vet ./...
@@ -65,13 +66,29 @@ mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only 
 
 # Apart from lint, which has four minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
-smoke: tools ## vet, staticcheck and try the nested modules: the benchmarks, each for a moment, and the cron example
+smoke: tools ## vet, staticcheck and try the nested modules: the command, the benchmarks, each for a moment, and the cron example
+	@$(MAKE) command
 	go vet -C benchmarks ./...
 	go run -C benchmarks $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...
 	go vet -C examples/hourlyjob/cron ./...
 	go run -C examples/hourlyjob/cron $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C examples/hourlyjob/cron -race -count=1 -timeout 90s ./...
+
+command: tools ## vet, staticcheck and test the command redlatch, and build it for other systems
+	go vet -C cmd/redlatch ./...
+	GOOS=windows go vet -C cmd/redlatch .
+	GOOS=darwin go vet -C cmd/redlatch .
+	go run -C cmd/redlatch $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C cmd/redlatch -race -count=1 -timeout 3m ./...
+
+# Static: without cgo they need no C library. What does not work on Windows is in docs/cli.md.
+dist: ## build the command redlatch into dist/, for linux, darwin and windows
+	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+	  system=$${target%/*}; machine=$${target#*/}; suffix=; [ $$system != windows ] || suffix=.exe; \
+	  CGO_ENABLED=0 GOOS=$$system GOARCH=$$machine go build -C cmd/redlatch -trimpath -ldflags '-s -w' \
+	    -o ../../dist/redlatch-$$system-$$machine$$suffix . && ls -l dist/redlatch-$$system-$$machine$$suffix || exit 1; \
+	done
 
 bench: tools ## measure everything into docs/benchmarks.md: 15 minutes on a machine that does nothing else
 	@sh .ci/tools java servers
@@ -107,4 +124,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: command dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools

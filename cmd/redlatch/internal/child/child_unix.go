@@ -114,10 +114,15 @@ func (t *terminal) give(group int) {
 
 func (t *terminal) takeBack() { t.give(t.group) }
 
-// stopWith stops this program, since the child was stopped, until the shell goes on with it.
+// stopWith stops this program, since the child was stopped, until the shell goes on with it. The signal may reach another
+// thread first, so that this one runs on for a moment: it waits for SIGCONT, and does not go on with the child before.
 func (t *terminal) stopWith(child int) {
 	t.takeBack()
+	goOn := make(chan os.Signal, 1)
+	signal.Notify(goOn, syscall.SIGCONT)
+	defer signal.Stop(goOn)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	<-goOn
 	if front, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && front == t.group { // fg, and not bg
 		t.give(child)
 	}

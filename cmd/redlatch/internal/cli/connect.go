@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -212,6 +213,14 @@ func fill(to *string, value string) {
 	if value != "" {
 		*to = value
 	}
+}
+
+// leave closes the Client and leaves its lock taken: Close waits for no hold with a ctx that has ended.
+func (r *redlatch) leave() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = r.Close(ctx) // which says that the hold was left
+	_ = r.rdb.Close()
 }
 
 // close closes the Client and its connections, in a second at most.

@@ -32,7 +32,7 @@ Nothing renews the lease: when it is over, the lock is free.`,
 			if err != nil {
 				return err
 			}
-			defer r.close()
+			defer r.leave()
 			ctx, stop := interrupted(cmd.Context())
 			defer stop()
 			ctx = reentrant.WithOwner(ctx, owner)
