@@ -66,8 +66,7 @@ mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only 
 
 # Apart from lint, which has four minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
-smoke: tools ## vet, staticcheck and try the nested modules: the command, the benchmarks, each for a moment, and the cron example
-	@$(MAKE) command
+smoke: tools ## vet, staticcheck and try the nested modules but the command: the benchmarks, each for a moment, and the cron example
 	go vet -C benchmarks ./...
 	go run -C benchmarks $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...

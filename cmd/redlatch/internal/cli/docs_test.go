@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,10 +13,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestPage runs every line of docs/cli.md, as the shell, cron, systemd or Kubernetes would.
+// TestPage runs every line of docs/cli.md, as the shell, cron, systemd or Kubernetes would, and those of the README that have the
+// command.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/cli.md")
 	must(t, err)
+	readme, err := os.ReadFile("../../../../README.md")
+	must(t, err)
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1) {
+		lines := regexp.MustCompile("(?m)^redlatch .*$").FindAllString(block[1], -1)
+		text = fmt.Appendf(text, "```sh\n%s\n```\n", strings.Join(lines, "\n"))
+	}
 	tried := make(map[string]int)
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		language, body := block[1], block[2]
@@ -95,6 +103,10 @@ func commands(node any) (all [][]string) {
 func (r *rig) shell(script string) {
 	r.t.Helper()
 	cmd := exec.Command("sh", "-euc", script)
+	cmd.Dir = r.t.TempDir()
+	for _, name := range []string{"report.sh", "job.sh"} { // what the README has a user run
+		must(r.t, os.WriteFile(filepath.Join(cmd.Dir, name), []byte("#!/bin/sh\n"), 0o755))
+	}
 	cmd.Env = append(os.Environ(), "REDIS_URL=redis://"+r.Addr(), "REDLATCH_HELD=", "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		r.t.Errorf("%v\n%s\n%s", err, script, out)
