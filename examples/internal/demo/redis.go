@@ -70,12 +70,15 @@ func (r *Redis) Leave(ctx context.Context, client *reentrant.Client, keys ...str
 	return errors.Join(client.Close(ctx), r.Forget(ctx, client.ID(), keys...))
 }
 
-// Forget is Leave for a Client that cannot be closed, since its process is gone.
+// Forget is Leave for a Client that cannot be closed, since its process is gone. The
+// locks may be of any kind.
 func (r *Redis) Forget(ctx context.Context, clientID string, keys ...string) error {
 	var all []string
 	for _, key := range keys {
 		k := lua.KeysOf(key, clientID)
-		all = append(all, k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token())
+		all = append(all, k.Lock, k.Epoch(), k.Turn(), k.Waiters(), k.Token(),
+			k.Queue(), k.Timeouts(), k.Line(), // of a fair lock
+			k.Readers(), k.Barrier()) // of a read-write lock
 	}
 	return r.Del(context.WithoutCancel(ctx), all...).Err()
 }
