@@ -31,10 +31,10 @@
 // peers follow each other; the table has the median of the rounds.
 //
 // Mutual exclusion is checked in every run, by a counter in memory that all processes
-// share, or for Redisson from the times of its holds. A run that sees two holders
-// prints no figures and fails.
+// share, or for Redisson from the times of its holds. Readers may be together, and not
+// with a writer. A run that sees two holders prints no figures and fails.
 //
-// The workloads of scale (crowd, crowd-spread, churn, many-held) are run at a tenth of
+// The workloads of scale (crowd, crowd-spread, churn, many-held, many-readers) are run at a tenth of
 // their size and in full, by Redlatch alone, with this process as the other client whose
 // PINGs are timed meanwhile.
 //

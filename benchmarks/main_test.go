@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func checkResult(t *testing.T, res *bench.Result) {
 	}
 	for _, s := range res.Workloads {
 		for _, p := range s.Paces {
-			if p.Peer == "redlatch" && (len(p.PerSecond) != res.Settings.Sweeps || slices.Max(p.PerSecond) == 0) {
+			if p.Peer == "redlatch" && (len(p.PerSecond) == 0 || slices.Max(p.PerSecond) == 0) {
 				t.Errorf("%s: slices of redlatch: %v", s.Name, p.PerSecond)
 			}
 		}
@@ -135,7 +136,7 @@ func checkResult(t *testing.T, res *bench.Result) {
 			if s.Name == "multilock" { // a wait in traffic may be longer than the window
 				continue
 			}
-			if row.Peer == "redlatch" && (row.PerSecond == 0 || !waited || row.Scripts == 0) {
+			if strings.HasPrefix(row.Peer, "redlatch") && (row.PerSecond == 0 || !waited || row.Scripts == 0) {
 				t.Errorf("%s: redlatch: %+v", s.Name, row)
 			}
 		}
@@ -145,6 +146,7 @@ func checkResult(t *testing.T, res *bench.Result) {
 		"crowd-spread": {"time until all were served", "channels with subscribers", "EVALSHA per acquisition"},
 		"churn":        {"time for all", "EVALSHA per lock", "PINGs"},
 		"many-held":    {"renewals in the window", "PINGs"},
+		"many-readers": {"renewals in the window", "heap per reader"},
 	}
 	for _, s := range res.Scale {
 		for _, what := range counted[s.Name] {

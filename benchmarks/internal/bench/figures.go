@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 )
 
 // percentile is the smallest value that so large a share of the sorted values does
@@ -18,6 +19,15 @@ func percentile[T cmp.Ordered](sorted []T, share float64) (zero T) {
 // median is the lower one of an even number.
 func median[T cmp.Ordered](values []T) T {
 	return percentile(slices.Sorted(slices.Values(values)), 0.5)
+}
+
+// mean is 0 without values.
+func mean(values []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, v := range values {
+		sum += v
+	}
+	return sum / time.Duration(max(1, len(values)))
 }
 
 // jain is Jain's index of fairness: 1 when all have the same, 1/n when one has all.

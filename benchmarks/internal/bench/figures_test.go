@@ -47,6 +47,36 @@ func TestGoals(t *testing.T) {
 	}
 }
 
+func TestGoalsOfARowAlone(t *testing.T) {
+	row := Row{
+		Peer: "redlatch", PerSecond: 250_000, Scripts: 0.04,
+		P99: 20 * time.Millisecond, Max: 36 * time.Millisecond, Mean: 30 * time.Millisecond,
+	}
+	goals := []Goal{rate("redlatch", 300_000), within("redlatch", 20*time.Millisecond), even("redlatch", 1.1), scripts("redlatch", 0.05)}
+	for i, want := range []struct {
+		value float64
+		met   bool
+	}{{250, false}, {20, true}, {1.2, false}, {0.04, true}} {
+		if o := judge(goals, []Row{row})[i]; o.Value != want.value || o.Met != want.met || o.Missed == want.met {
+			t.Errorf("%+v, want %v, met: %v", o, want.value, want.met)
+		}
+	}
+	for _, o := range judge(goals[:3], []Row{{Peer: "redlatch"}}) {
+		if o.Met || o.Missed {
+			t.Errorf("%+v, want neither: nothing was measured", o)
+		}
+	}
+}
+
+func TestMean(t *testing.T) {
+	if got := mean([]time.Duration{1, 2, 6}); got != 3 {
+		t.Errorf("got %v, want 3ns", got)
+	}
+	if got := mean(nil); got != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
 // The figures of the slices are far from those of the windows, where they must not come from.
 func TestSlicesCountForThroughput(t *testing.T) {
 	section := func(peer string, rival bool, paces ...float64) Row {

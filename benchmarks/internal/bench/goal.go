@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/paired"
 )
@@ -69,6 +70,30 @@ func sameHandOff(of string, most float64, than string) Goal {
 				return Outcome{}, false
 			}
 			return Outcome{Value: float64(row.P50) / float64(other.P50), Than: than}, true
+		}}
+}
+
+// rate is a throughput that does not depend on another row's.
+func rate(of string, least float64) Goal {
+	return Goal{Of: of, What: "thousands of acquisitions/s", AtLeast: least / 1000,
+		value: func(row Row, _ []Row) (Outcome, bool) {
+			return Outcome{Value: row.PerSecond / 1000}, row.PerSecond > 0
+		}}
+}
+
+// within limits the 99th percentile of the wait.
+func within(of string, most time.Duration) Goal {
+	return Goal{Of: of, What: "p99 of the wait in ms", AtMost: float64(most) / float64(time.Millisecond),
+		value: func(row Row, _ []Row) (Outcome, bool) {
+			return Outcome{Value: float64(row.P99) / float64(time.Millisecond)}, row.P99 > 0
+		}}
+}
+
+// even compares the longest wait with the mean of all.
+func even(of string, most float64) Goal {
+	return Goal{Of: of, What: "longest wait as multiple of the mean", AtMost: most,
+		value: func(row Row, _ []Row) (Outcome, bool) {
+			return Outcome{Value: float64(row.Max) / float64(row.Mean)}, row.Mean > 0
 		}}
 }
 

@@ -20,10 +20,25 @@ const (
 	heldCPU    = time.Second // of one core, for each period
 	heldHeap   = 1024        // bytes for each lock
 	heldPeriod = 2           // periods in the window, so that each lock is renewed in it
+	readerHeap = 600         // bytes for each reader
 )
 
-func heldNote(c Config) string {
-	return fmt.Sprintf("a lease of %v, renewed every %v; the window is two such periods, measured once", c.Lease, c.Lease/3)
+// readerLease makes for a short window: one renewal costs the same with any lease.
+const readerLease = 6 * time.Second
+
+func lease(w Workload, c Config) time.Duration {
+	if w.readers {
+		return min(readerLease, c.Lease)
+	}
+	return c.Lease
+}
+
+func heldNote(c Config) string { return periodNote(c.Lease) }
+
+func readersNote(c Config) string { return periodNote(min(readerLease, c.Lease)) }
+
+func periodNote(lease time.Duration) string {
+	return fmt.Sprintf("a lease of %v, renewed every %v; the window is two such periods, measured once", lease, lease/3)
 }
 
 // held measures what it costs to keep many locks: the holder is a process of its own,
@@ -38,7 +53,7 @@ func (r *runner) held(ctx context.Context, w Workload, size int) ([]sample, erro
 	}
 	redlatch, _ := peer.Find("redlatch")
 	spec := r.spec(w, redlatch)
-	spec.Locks, spec.Lease = size, r.cfg.Lease
+	spec.Locks, spec.Lease, spec.Readers = size, lease(w, r.cfg), w.readers
 	if err := shared.Create(spec.Words, 1); err != nil {
 		return nil, err
 	}
@@ -67,18 +82,42 @@ func (r *runner) held(ctx context.Context, w Workload, size int) ([]sample, erro
 	if err != nil {
 		return nil, err
 	}
-	k := recs[0].Held
+	if w.readers {
+		return readerSamples(recs[0].Held, o, taken-memory), nil
+	}
+	return heldSamples(recs[0].Held, o, taken-memory), nil
+}
+
+// heldSamples are what it costs to keep many locks.
+func heldSamples(k *load.Keeping, o observation, memory int64) []sample {
 	n := float64(k.Locks)
 	samples := []sample{
-		sample{what: "processor time per period", unit: Span, value: float64(max(0, k.CPU-k.IdleCPU) / heldPeriod)}.
-			most(float64(heldCPU) * max(1, n/heldLocks)),
+		processorSample(k).most(float64(heldCPU) * max(1, n/heldLocks)),
 		{what: "of Redis, PINGs included", unit: Span, value: float64(o.cpu / heldPeriod)},
 		{what: "renewals in the window", unit: Count, value: float64(k.Renewals)},
 		{what: "EVALSHA in the window", unit: Count, value: float64(o.commands.Scripts())},
 		sample{what: "goroutines more than with 64 locks", unit: Count, value: float64(k.Goroutines)}.most(0),
 		sample{what: "heap per lock", unit: Bytes, value: float64(k.Heap) / n}.most(heldHeap),
-		{what: "memory of Redis per lock", unit: Bytes, value: float64(taken-memory) / n},
+		{what: "memory of Redis per lock", unit: Bytes, value: float64(memory) / n},
 	}
 	samples = append(samples, o.pingSamples()...)
-	return append(samples, sample{what: "locks lost", unit: Count, value: float64(k.Lost)}.most(0)), nil
+	return append(samples, sample{what: "locks lost", unit: Count, value: float64(k.Lost)}.most(0))
+}
+
+// readerSamples are what it costs to keep many readers of one lock, who share a lease.
+func readerSamples(k *load.Keeping, o observation, memory int64) []sample {
+	n := float64(k.Locks)
+	return []sample{
+		processorSample(k),
+		sample{what: "renewals in the window", unit: Count, value: float64(k.Renewals)}.most(heldPeriod + 1), // it may begin with one
+		{what: "EVALSHA in the window", unit: Count, value: float64(o.commands.Scripts())},
+		sample{what: "goroutines more than with 64 readers", unit: Count, value: float64(k.Goroutines)}.most(0),
+		sample{what: "heap per reader", unit: Bytes, value: float64(k.Heap) / n}.most(readerHeap),
+		{what: "memory of Redis for all", unit: Bytes, value: float64(memory)},
+		sample{what: "readers lost", unit: Count, value: float64(k.Lost)}.most(0),
+	}
+}
+
+func processorSample(k *load.Keeping) sample {
+	return sample{what: "processor time per period", unit: Span, value: float64(max(0, k.CPU-k.IdleCPU) / heldPeriod)}
 }

@@ -19,6 +19,7 @@ type Row struct {
 	P50       time.Duration
 	P99       time.Duration
 	Max       time.Duration
+	Mean      time.Duration `json:",omitempty"` // of the same waits
 	Scripts   float64
 	Commands  float64
 	Evenness  float64
@@ -44,6 +45,7 @@ func rowOf(peer string, rival bool, cells []Cell) Row {
 		P50:       percentile(waits, 0.5),
 		P99:       percentile(waits, 0.99),
 		Max:       percentile(waits, 1),
+		Mean:      mean(waits),
 		Scripts:   over(cells, func(c Cell) float64 { return c.Scripts }),
 		Commands:  over(cells, func(c Cell) float64 { return c.Commands }),
 		Evenness:  over(cells, func(c Cell) float64 { return c.Evenness }),

@@ -119,7 +119,8 @@ func (r *runner) participants(w Workload) (peers []peer.Peer) {
 	for _, p := range r.peers {
 		switch {
 		case w.measure != nil && p.Name != "redlatch":
-		case p.Special && !slices.Contains(w.Also, p.Name):
+		case w.Alone != nil && !slices.Contains(w.Alone, p.Name):
+		case w.Alone == nil && p.Special && !slices.Contains(w.Also, p.Name):
 		case w.Traffic > 0 && !p.Ours:
 		case w.OwnClients && p.Open == nil: // 64 JVMs do not fit
 		default:
@@ -140,10 +141,18 @@ func (r *runner) steps(w Workload) int {
 
 // rounds is how many windows each peer has.
 func (r *runner) rounds(w Workload) int {
-	if w.Once {
+	if w.Once || w.Thirds {
 		return 1
 	}
 	return r.cfg.Rounds * max(1, w.Split)
+}
+
+// sweeps is how many slices each peer has.
+func (r *runner) sweeps(w Workload) int {
+	if w.Thirds {
+		return max(1, r.cfg.Sweeps/3)
+	}
+	return r.cfg.Sweeps
 }
 
 func (r *runner) step(what string) {
@@ -161,6 +170,7 @@ func (r *runner) spec(w Workload, p peer.Peer) load.Spec {
 		Kind: w.Kind, Peer: p.Name, Addr: r.addr(p), Unchecked: p.Unsafe,
 		Name:       fmt.Sprintf("benchmark:%s:%d", w.Name, r.cells),
 		Goroutines: w.Goroutines, OwnLocks: w.OwnLocks, OwnClients: w.OwnClients, Hold: w.Hold, Traffic: w.Traffic,
-		Words: filepath.Join(r.dir, fmt.Sprint(r.cells)),
+		WriterOf: w.WriterOf,
+		Words:    filepath.Join(r.dir, fmt.Sprint(r.cells)),
 	}
 }

@@ -74,7 +74,7 @@ func (r *runner) slices(ctx context.Context, w Workload, all []*contender, s *Se
 	for _, c := range all {
 		s.Paces = append(s.Paces, Pace{Peer: c.peer.Name})
 	}
-	for sweep := range r.cfg.Sweeps {
+	for sweep := range r.sweeps(w) {
 		for _, i := range paired.Order(len(all), sweep) {
 			start := clock.Now().Add(r.cfg.Lead)
 			win := load.Window{Start: start, End: start.Add(r.cfg.Slice), Brief: true}

@@ -23,8 +23,11 @@ type Workload struct {
 	Hold       time.Duration
 	Traffic    time.Duration // of other goroutines that hold each member of the lock so long
 	Also       []string      // special peers that take part
+	Alone      []string      // these peers take part, and no others
 	Unsliced   bool          // what is measured takes longer than a slice
 	Split      int           // windows are so many times as many, and as short; 0 is 1
+	WriterOf   int           // of so many goroutines one writes, and the waits are the writers'
+	Thirds     bool          // one round, and a third of the sweeps: for rows that say little with each peer more
 	Goals      []Goal
 
 	// A workload of scale is run at two sizes, by Redlatch alone.
@@ -33,6 +36,7 @@ type Workload struct {
 	note    func(Config) string
 	measure func(r *runner, ctx context.Context, w Workload, size int) ([]sample, error)
 	Once    bool // not in every round
+	readers bool // of one lock, instead of many locks
 }
 
 // others are the peers whose locks are not in Redis. Redlatch's goals are about those on
@@ -41,6 +45,11 @@ var others = []string{"etcd", "etcd-no-fsync", "postgresql"}
 
 // Workloads are those of docs/benchmarks.md.
 func Workloads() []Workload {
+	return append(plainWorkloads(), kindWorkloads()...)
+}
+
+// plainWorkloads are those of plain locks, the only kind that the others have, too.
+func plainWorkloads() []Workload {
 	return []Workload{
 		{
 			Name: "free", Title: "lock + unlock, free lock, 1 goroutine",
@@ -89,8 +98,11 @@ func Workloads() []Workload {
 		{
 			Name: "hand-off", Title: "unlock -> another process holds",
 			Kind: load.PingPong, Processes: 2, Goroutines: 1, Hold: 7 * time.Millisecond, Unsliced: true, Split: 2,
-			Also:  append([]string{"queue-bare"}, others...),
-			Goals: []Goal{restedPings("redlatch", 1.5), sameHandOff("redlatch", 1.25, "queue-bare")},
+			Also: append([]string{"queue-bare", "redlatch-write", "redlatch-fair"}, others...),
+			Goals: []Goal{
+				restedPings("redlatch", 1.5), sameHandOff("redlatch", 1.25, "queue-bare"),
+				sameHandOff("redlatch-write", 1.1, "redlatch"),
+			},
 		},
 		{
 			Name: "multilock", Title: "MultiLock of locks that two goroutines each hold for 8 ms in turn",

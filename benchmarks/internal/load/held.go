@@ -68,18 +68,26 @@ func openKeeper(spec Spec) (*keeper, error) {
 // take takes the locks numbered from first to before end. The owner is not the
 // goroutine, since the goroutines end here and the locks stay held.
 func (k *keeper) take(first, end int) error {
-	ctx := reentrant.WithOwner(context.Background(), "keeper")
+	ctx := context.Background()
 	errs := make([]error, takers)
 	var wg sync.WaitGroup
 	for t := range takers {
 		wg.Go(func() {
 			for n := first + t; n < end && errs[t] == nil; n += takers {
-				errs[t] = k.locks.NewLock(fmt.Sprintf("%s:%d", k.spec.Name, n)).Lock(ctx)
+				errs[t] = k.takeOne(ctx, n)
 			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// takeOne takes one lock, or is one reader of the only one.
+func (k *keeper) takeOne(ctx context.Context, n int) error {
+	if k.spec.Readers {
+		return k.locks.NewReadWriteLock(k.spec.Name).RLock(reentrant.WithOwner(ctx, fmt.Sprintf("reader-%d", n)))
+	}
+	return k.locks.NewLock(fmt.Sprintf("%s:%d", k.spec.Name, n)).Lock(reentrant.WithOwner(ctx, "keeper"))
 }
 
 func (k *keeper) run(win Window) (Recording, error) {

@@ -29,10 +29,12 @@ type Spec struct {
 	Nested     bool          // each takes its lock once more, outside of what is counted
 	Traffic    time.Duration // two goroutines of another Client hold each member of the lock so long, in turn
 	Hold       time.Duration // how long each holds it
+	WriterOf   int           // of so many goroutines one writes, whose waits alone are kept, and the others read; 0: all are alike
 	Unchecked  bool          // for a peer that excludes nobody
 	Words      string        // the file of package shared
 	Process    int           // which of the processes this is, from 0
 	Locks      int           // Held: how many; Churn: how many names
+	Readers    bool          // Held: so many readers of one lock, instead of so many locks
 	Lease      time.Duration // Held: of the locks, renewed each third of it
 	Total      int           // Crowd: waiters in all processes
 	Rest       time.Duration // Crowd, Churn: after the work, before what is left behind is looked at

@@ -38,7 +38,7 @@ func (p *process) busy(ctx context.Context, lock peer.Lock, guard shared.Guard) 
 		if _, over, err := p.acquire(ctx, lock); over || err != nil {
 			return err
 		}
-		p.hold([]shared.Guard{guard}, p.spec.Traffic)
+		p.hold([]shared.Guard{guard}, p.spec.Traffic, false)
 		if err := release(lock); err != nil {
 			return fmt.Errorf("traffic: unlock: %w", err)
 		}

@@ -24,6 +24,10 @@ func (p *process) turns(ctx context.Context, goroutine int) (_ Served, err error
 		defer func() { err = errors.Join(err, release(lock)) }()
 	}
 	rec := newRecorder(p.win.Brief)
+	waited := rec.add
+	if p.spec.WriterOf > 0 && !p.writes(goroutine) {
+		waited = func(time.Duration) {} // a writer waits for all the others
+	}
 	for {
 		asked := clock.Now()
 		if asked >= p.win.End {
@@ -34,16 +38,16 @@ func (p *process) turns(ctx context.Context, goroutine int) (_ Served, err error
 		case err != nil:
 			return rec.served(), fmt.Errorf("%s: lock: %w", p.spec.Peer, err)
 		case got >= p.win.End:
-			rec.add(p.win.End.Sub(asked))
+			waited(p.win.End.Sub(asked))
 			if over {
 				return rec.served(), nil
 			}
 		default:
 			if got >= p.win.Start {
 				rec.acquired++
-				rec.add(got.Sub(asked))
+				waited(got.Sub(asked))
 			}
-			p.hold(guards, p.spec.Hold)
+			p.hold(guards, p.spec.Hold, isReading(lock))
 		}
 		if err := release(lock); err != nil {
 			return rec.served(), fmt.Errorf("%s: unlock: %w", p.spec.Peer, err)
@@ -65,20 +69,38 @@ func (p *process) lock(goroutine int) (peer.Lock, []shared.Guard) {
 	if p.spec.OwnClients && goroutine > 0 {
 		client = p.own[goroutine-1]
 	}
+	if sides, ok := client.(peer.TwoSided); ok && p.spec.WriterOf > 0 {
+		return sides.Side(p.spec.Name, p.writes(goroutine)), guards
+	}
 	return client.Lock(p.spec.Name), guards
 }
 
-// hold is the work that the lock protects.
-func (p *process) hold(guards []shared.Guard, d time.Duration) {
+// writes reports whether a goroutine writes where most read. The writers are spread over the processes.
+func (p *process) writes(goroutine int) bool {
+	return (p.spec.Process*p.spec.Goroutines+goroutine)%p.spec.WriterOf == 0
+}
+
+// isReading reports whether others may hold the lock at the same time.
+func isReading(lock peer.Lock) bool {
+	shared, ok := lock.(peer.Shared)
+	return ok && shared.Reading()
+}
+
+// hold is the work that the lock protects. Readers must be alone with readers.
+func (p *process) hold(guards []shared.Guard, d time.Duration, reading bool) {
+	enter, leave := shared.Guard.Enter, shared.Guard.Leave
+	if reading {
+		enter, leave = shared.Guard.EnterReading, shared.Guard.LeaveReading
+	}
 	alone := true
 	for _, guard := range guards {
-		alone = guard.Enter() && alone
+		alone = enter(guard) && alone
 	}
 	if d > 0 {
 		time.Sleep(d)
 	}
 	for _, guard := range guards {
-		alone = guard.Leave() && alone
+		alone = leave(guard) && alone
 	}
 	if !alone && !p.spec.Unchecked {
 		p.violations.Add(1)

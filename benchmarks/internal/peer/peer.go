@@ -19,7 +19,7 @@ type Peer struct {
 	Ours bool
 	// Special peers run only in workloads that ask for them.
 	Special bool
-	// Unsafe peers exclude nobody: there is no lock to check.
+	// Unsafe peers exclude nobody, as two scripts without a lock or a lock that is only read: there is nothing to check.
 	Unsafe bool
 	// LongWaits is set if a lock takes about as long as a slice where many want theirs:
 	// slices would show next to nothing. Its windows count instead.
@@ -46,9 +46,22 @@ type Lock interface {
 	Release(ctx context.Context) error
 }
 
+// Shared is a Lock that others may hold at the same time.
+type Shared interface {
+	Lock
+	// Reading reports whether others may hold it at the same time.
+	Reading() bool
+}
+
+// TwoSided is a Client whose goroutines may have different sides of a lock.
+type TwoSided interface {
+	Client
+	Side(name string, write bool) Lock
+}
+
 // All are the peers in the order of the tables.
 func All() []Peer {
-	peers := []Peer{bareEmpty, bareSet, bareQueue, redsyncPeer, redislockPeer, rueidislockPeer, Redisson}
+	peers := []Peer{bareEmpty, bareSet, bareQueue, redsyncPeer, redislockPeer, rueidislockPeer, Redisson, redissonFair, redissonRead}
 	for _, v := range variants {
 		peers = append(peers, v.peer())
 	}

@@ -19,7 +19,8 @@ type variant struct {
 	settings string
 	options  []reentrant.Option
 	special  bool
-	members  int // of a MultiLock; 0 is a plain lock
+	members  int // of a MultiLock; 0 is a single lock
+	kind     kind
 }
 
 // variants has a line for each mode of Redlatch that is measured.
@@ -31,6 +32,10 @@ var variants = []variant{
 	},
 	{name: "redlatch-multilock-2", settings: "multilock.New of two plain locks on one Client", members: 2, special: true},
 	{name: "redlatch-multilock-3", settings: "the same, of three", members: 3, special: true},
+	{name: "redlatch-fair", settings: "NewFairLock, defaults", kind: fair, special: true},
+	{name: "redlatch-read", settings: "NewReadWriteLock, defaults, all read", kind: reading, special: true},
+	{name: "redlatch-write", settings: "the same, all write", kind: writing, special: true},
+	{name: "redlatch-read-write", settings: "the same, some goroutines read and some write", kind: twoSided, special: true},
 }
 
 // Members are the names of the locks that a peer's lock of that name is made of: the
@@ -76,7 +81,7 @@ func (v variant) open(addr string) (Client, error) {
 
 func (c *redlatchClient) Lock(name string) Lock {
 	if c.members == 0 {
-		return redlatchLock{c.locks.NewLock(name)}
+		return c.single(name)
 	}
 	var members []multilock.Locker
 	for _, member := range c.memberNames(name) {

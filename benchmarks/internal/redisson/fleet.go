@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlatch/redlatch/benchmarks/internal/load"
+	"github.com/redlatch/redlatch/benchmarks/internal/peer"
 )
 
 // Fleet is some JVMs that stay up over the rounds of a workload, since a JVM that
@@ -108,7 +109,7 @@ func (f *Fleet) begin(spec load.Spec, d time.Duration) ([]command, error) {
 	for process, j := range f.jvms {
 		for _, c := range commandsOf(spec, process) {
 			var err error
-			c.answer, err = j.begin("take-turns", c.lock, c.threads, spec.Hold.Milliseconds(), d.Milliseconds())
+			c.answer, err = j.begin(peer.RedissonKind(spec.Peer), "take-turns", c.lock, c.threads, spec.Hold.Milliseconds(), d.Milliseconds())
 			if err != nil {
 				return nil, err
 			}

@@ -27,6 +27,17 @@ func TestOverlapsAreSeen(t *testing.T) {
 	}
 }
 
+// Readers overlap, and so they should.
+func TestOverlapsOfReadersDoNotCount(t *testing.T) {
+	both := []turn{{thread: 1, lock: "a", got: 5, left: 8}, {thread: 2, lock: "a", got: 6, left: 7}}
+	for _, unchecked := range []bool{false, true} {
+		spec := load.Spec{Goroutines: 2, Unchecked: unchecked}
+		if found := record(spec, 1, both, load.Window{})[0].Violations > 0; found == unchecked {
+			t.Errorf("unchecked %v: overlaps were counted: %v", unchecked, found)
+		}
+	}
+}
+
 func TestTurnsOfTheWindowCount(t *testing.T) {
 	ms := func(n int) clock.Instant { return clock.Instant(time.Duration(n) * time.Millisecond) }
 	win := load.Window{Start: ms(10), End: ms(20)}
