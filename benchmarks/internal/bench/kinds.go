@@ -47,9 +47,9 @@ const writerWaits = 23 * time.Millisecond
 func readWorkloads() []Workload {
 	return []Workload{
 		{
-			Name: "read-free", Title: "lock + unlock, free lock, 1 goroutine: plain, read",
+			Name: "free-kinds", Title: "lock + unlock, free lock, 1 goroutine: plain, fair, read",
 			Kind: load.Turns, Processes: 1, Goroutines: 1, OwnLocks: true, Thirds: true,
-			Alone: []string{"redlatch", "redlatch-read"},
+			Alone: []string{"redlatch", "redlatch-fair", "redlatch-read"},
 			Goals: []Goal{faster("redlatch-read", 0.8, "redlatch"), scripts("redlatch-read", 2)},
 		},
 		{
