@@ -36,31 +36,33 @@ func TestFault63HalfOpenPoolKeepsTheLock(t *testing.T) {
 		{3 * time.Second, 8, 100 * time.Millisecond, false},
 	} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				n := &nat{}
-				rdb := n.client(t, v, func(o *redis.Options) {
-					o.ReadTimeout, o.ContextTimeoutEnabled = s.read, s.ctx
-				})
-				var failed atomic.Int64
-				c := newClient(t, rdb, reentrant.WithLease(s.lease), reentrant.WithEvents(reentrant.Events{
-					RenewFailed: func(reentrant.Event) { failed.Add(1) },
-				}))
-				hold, err := c.NewLock("l").Acquire(v.ctx)
-				must(t, err)
-				idle(t, rdb, s.idle)
-				n.forget()
-				for range 100 {
-					v.pass(s.lease / 3)
-					if ended(hold.Lost()) {
-						t.Fatalf("lost: %v, after %d tries that failed", locktest.ContextCause(hold), failed.Load())
+			locktest.Each(t, locktest.Renewed(locktest.AllKinds...), func(t *testing.T, k locktest.Kind) {
+				inVirtualTime(t, func(t *testing.T, v *virtual) {
+					n := &nat{}
+					rdb := n.client(t, v, func(o *redis.Options) {
+						o.ReadTimeout, o.ContextTimeoutEnabled = s.read, s.ctx
+					})
+					var failed atomic.Int64
+					c := newClient(t, rdb, reentrant.WithLease(s.lease), reentrant.WithEvents(reentrant.Events{
+						RenewFailed: func(reentrant.Event) { failed.Add(1) },
+					}))
+					hold, err := k.Acquire(v.ctx, c, "l")
+					must(t, err)
+					idle(t, rdb, s.idle)
+					n.forget()
+					for range 100 {
+						v.pass(s.lease / 3)
+						if ended(hold.Lost()) {
+							t.Fatalf("lost: %v, after %d tries that failed", locktest.ContextCause(hold), failed.Load())
+						}
 					}
-				}
-				if open := int(n.open.Load()); open > s.idle+4 {
-					t.Errorf("%d connections are open, %d of them old ones at most", open, s.idle)
-				}
-				if failed.Load() == 0 {
-					t.Error("RenewFailed was not called: were the connections forgotten?")
-				}
+					if open := int(n.open.Load()); open > s.idle+4 {
+						t.Errorf("%d connections are open, %d of them old ones at most", open, s.idle)
+					}
+					if failed.Load() == 0 {
+						t.Error("RenewFailed was not called: were the connections forgotten?")
+					}
+				})
 			})
 		})
 	}

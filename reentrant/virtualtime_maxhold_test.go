@@ -12,55 +12,59 @@ import (
 // A goroutine that hangs with the lock must not keep it for as long as its process
 // lives.
 func TestFault41MaxHold(t *testing.T) {
-	const most = 3 * lease
-	for _, nested := range []bool{false, true} {
-		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			c := v.client(reentrant.WithMaxHold(most))
-			l := c.NewLock("job")
-			began := time.Now()
-			h, err := l.Acquire(v.ctx)
-			must(t, err)
-			if nested {
-				v.pass(lease)
-				must(t, l.Lock(v.ctx)) // does not begin the limit anew
-			}
-			for time.Since(began) < most {
-				time.Sleep(50 * time.Millisecond)
-				if v.ttl("job") <= 0 {
-					t.Fatalf("gone after %v", time.Since(began))
+	locktest.Each(t, locktest.Renewed(locktest.AllKinds...), func(t *testing.T, k locktest.Kind) {
+		const most = 3 * lease
+		for _, nested := range []bool{false, true} {
+			inVirtualTime(t, func(t *testing.T, v *virtual) {
+				c := v.client(reentrant.WithMaxHold(most))
+				l := k.Held(c, "job")
+				began := time.Now()
+				h, err := l.Acquire(v.ctx)
+				must(t, err)
+				if nested {
+					v.pass(lease)
+					must(t, l.Lock(v.ctx)) // does not begin the limit anew
 				}
-			}
-			if ended(h.Lost()) {
-				t.Fatal("lost before the limit")
-			}
-			v.pass(lease)
-			if v.mini.Exists("job") {
-				t.Fatalf("%v are left a lease after the limit", v.ttl("job"))
-			}
-			if !ended(h.Lost()) {
-				t.Fatal("the holder was not told")
-			}
-			var why *reentrant.LostError
-			if err := h.Release(v.ctx); !errors.As(err, &why) || why.Reason != reentrant.LeaseEnded {
-				t.Fatalf("Release: %v", err)
-			}
-		})
-	}
+				for time.Since(began) < most {
+					time.Sleep(50 * time.Millisecond)
+					if v.ttl("job") <= 0 {
+						t.Fatalf("gone after %v", time.Since(began))
+					}
+				}
+				if ended(h.Lost()) {
+					t.Fatal("lost before the limit")
+				}
+				v.pass(lease)
+				if v.mini.Exists("job") {
+					t.Fatalf("%v are left a lease after the limit", v.ttl("job"))
+				}
+				if !ended(h.Lost()) {
+					t.Fatal("the holder was not told")
+				}
+				var why *reentrant.LostError
+				if err := h.Release(v.ctx); !errors.As(err, &why) || why.Reason != reentrant.LeaseEnded {
+					t.Fatalf("Release: %v", err)
+				}
+			})
+		}
+	})
 }
 
 // A new hold has the whole limit again, and a fixed lease is what was asked for,
 // also where it is longer than the limit.
 func TestFault41MaxHoldIsForOneHold(t *testing.T) {
-	inVirtualTime(t, func(t *testing.T, v *virtual) {
-		l := v.client(reentrant.WithMaxHold(2 * lease)).NewLock("job")
-		for range 3 {
-			must(t, l.Lock(v.ctx))
-			v.pass(2*lease - time.Millisecond)
+	locktest.Each(t, locktest.Renewed(locktest.AllKinds...), func(t *testing.T, k locktest.Kind) {
+		inVirtualTime(t, func(t *testing.T, v *virtual) {
+			l := k.Held(v.client(reentrant.WithMaxHold(2*lease)), "job")
+			for range 3 {
+				must(t, l.Lock(v.ctx))
+				v.pass(2*lease - time.Millisecond)
+				must(t, l.Unlock(v.ctx))
+			}
+			must(t, l.LockLease(v.ctx, time.Minute))
+			v.pass(time.Minute - time.Second)
 			must(t, l.Unlock(v.ctx))
-		}
-		must(t, l.LockLease(v.ctx, time.Minute))
-		v.pass(time.Minute - time.Second)
-		must(t, l.Unlock(v.ctx))
+		})
 	})
 }
 
@@ -69,52 +73,54 @@ func TestFault41MaxHoldIsForOneHold(t *testing.T) {
 // a lease after the limit at the latest. That a new goroutine comes does not matter: it is
 // another owner.
 func TestFault41GoroutineEnds(t *testing.T) {
-	const most = 3 * lease
-	for _, other := range []bool{false, true} {
-		inVirtualTime(t, func(t *testing.T, v *virtual) {
-			c := v.client(reentrant.WithMaxHold(most))
-			waiting := c
-			if other {
-				waiting = v.client()
-			}
-			for name, limited := range map[string]bool{"limited": true, "unlimited": false} {
-				holder := c
-				if !limited {
-					holder = v.client()
+	locktest.Each(t, locktest.Renewed(locktest.AllKinds...), func(t *testing.T, k locktest.Kind) {
+		const most = 3 * lease
+		for _, other := range []bool{false, true} {
+			inVirtualTime(t, func(t *testing.T, v *virtual) {
+				c := v.client(reentrant.WithMaxHold(most))
+				waiting := c
+				if other {
+					waiting = v.client()
 				}
-				elsewhere(func() {
-					if err := holder.NewLock(name).Lock(v.ctx); err != nil {
-						t.Error(err)
+				for name, limited := range map[string]bool{"limited": true, "unlimited": false} {
+					holder := c
+					if !limited {
+						holder = v.client()
 					}
-				}) // and the goroutine is gone
-				died := time.Now()
-				elsewhere(func() {
-					if err := holder.NewLock(name).Unlock(v.ctx); !errors.Is(err, reentrant.ErrNotHeld) {
-						t.Errorf("Unlock by a goroutine that came later: %v", err)
+					elsewhere(func() {
+						if err := k.Held(holder, name).Lock(v.ctx); err != nil {
+							t.Error(err)
+						}
+					}) // and the goroutine is gone
+					died := time.Now()
+					elsewhere(func() {
+						if err := k.Held(holder, name).Unlock(v.ctx); !errors.Is(err, reentrant.ErrNotHeld) {
+							t.Errorf("Unlock by a goroutine that came later: %v", err)
+						}
+					})
+					if !limited {
+						v.pass(20 * most)
+						if v.ttl(name) < lease/2 {
+							t.Fatalf("%v left of a hold without a limit", v.ttl(name))
+						}
+						freed, err := k.Held(waiting, name).ForceUnlock(v.ctx)
+						if !freed || err != nil {
+							t.Fatalf("ForceUnlock = %v, %v", freed, err)
+						}
+						continue
 					}
-				})
-				if !limited {
-					v.pass(20 * most)
-					if v.ttl(name) < lease/2 {
-						t.Fatalf("%v left of a hold without a limit", v.ttl(name))
+					must(t, locktest.Tried(k.Rival(waiting, name).TryLock(v.ctx, 10*most, 0)))
+					if got := time.Since(died); got < most || got > most+lease+5*time.Millisecond {
+						t.Errorf("taken over %v after the goroutine had ended", got)
 					}
-					freed, err := waiting.NewLock(name).ForceUnlock(v.ctx)
-					if !freed || err != nil {
-						t.Fatalf("ForceUnlock = %v, %v", freed, err)
+					must(t, k.Rival(waiting, name).Unlock(v.ctx))
+					if s := holder.Stats(); s.Losses != 1 || s.Held != 0 {
+						t.Errorf("stats %+v", s)
 					}
-					continue
 				}
-				must(t, locktest.Tried(waiting.NewLock(name).TryLock(v.ctx, 10*most, 0)))
-				if got := time.Since(died); got < most || got > most+lease+5*time.Millisecond {
-					t.Errorf("taken over %v after the goroutine had ended", got)
-				}
-				must(t, waiting.NewLock(name).Unlock(v.ctx))
-				if s := holder.Stats(); s.Losses != 1 || s.Held != 0 {
-					t.Errorf("stats %+v", s)
-				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 // A nested call comes just before the limit, and its command is repeated after it: the one that is

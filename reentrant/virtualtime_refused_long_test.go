@@ -69,6 +69,10 @@ func everything(string) bool  { return true }
 // refusedForLong has Redis refuse commands for half a lease. Neither the one who waits nor
 // the one who holds may hammer it meanwhile, and both go on afterwards.
 func refusedForLong(t *testing.T, connect func(*testing.T, *virtual) redis.UniversalClient, refused func(cmd string) bool, refusal string) {
+	locktest.Each(t, locktest.AllKinds, func(t *testing.T, k locktest.Kind) { refusedForLongAs(t, k, connect, refused, refusal) })
+}
+
+func refusedForLongAs(t *testing.T, k locktest.Kind, connect func(*testing.T, *virtual) redis.UniversalClient, refused func(cmd string) bool, refusal string) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const (
 			lease     = 20 * time.Second
@@ -80,9 +84,9 @@ func refusedForLong(t *testing.T, connect func(*testing.T, *virtual) redis.Unive
 		t.Cleanup(func() { time.Sleep(time.Second) })
 		holder := newClient(t, connect(t, v), reentrant.WithLease(lease))
 		waiter := newClient(t, connect(t, v), reentrant.WithLease(lease))
-		hold, err := holder.NewLock("l").Acquire(asHolder(t))
+		hold, err := k.Acquire(asHolder(t), holder, "l")
 		must(t, err)
-		waiting := begin(func() error { return waiter.NewLock("l").Lock(locktest.AsWaiter(t)) })
+		waiting := begin(func() error { return k.Rival(waiter, "l").Lock(locktest.AsWaiter(t)) })
 		v.pass(time.Second)
 
 		must(t, v.mini.Server().Register("ASKING", func(p *server.Peer, _ string, _ []string) { p.WriteOK() }))
@@ -109,7 +113,7 @@ func refusedForLong(t *testing.T, connect func(*testing.T, *virtual) redis.Unive
 		// Calls that have had no answer end after a few tries. What a release leaves undone
 		// the Client does in the background.
 		before = v.requests()
-		err = holder.NewLock("other").Lock(asHolder(t))
+		err = k.Held(holder, "other").Lock(asHolder(t))
 		wants(t, err, reentrant.ErrNotAcquired)
 		t.Logf("Lock: %v; %d requests of both clients meanwhile", err, v.requests()-before)
 		wants(t, hold.Release(asHolder(t)), reentrant.ErrUnconfirmed)
@@ -119,7 +123,7 @@ func refusedForLong(t *testing.T, connect func(*testing.T, *virtual) redis.Unive
 		if left := v.ttl("l"); left < lease-time.Second {
 			t.Errorf("the waiter got the lock with %v left: not freed but expired", left)
 		}
-		must(t, waiter.NewLock("l").Unlock(locktest.AsWaiter(t)))
+		must(t, k.Rival(waiter, "l").Unlock(locktest.AsWaiter(t)))
 	})
 }
 

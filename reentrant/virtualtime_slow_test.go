@@ -271,24 +271,26 @@ func TestFault14LeaseShorterThanTheRoundTrip(t *testing.T) {
 		}},
 	} {
 		t.Run(how.name, func(t *testing.T) {
-			inVirtualTime(t, func(t *testing.T, v *virtual) {
-				v.warm()
-				c := v.slow(func() time.Duration { return oneWay }, reentrant.WithLease(short))
-				v.scripts()
-				began := time.Now()
-				if err := how.take(v.ctx, c.NewLock("job")); !errors.Is(err, reentrant.ErrNotAcquired) {
-					t.Fatalf("err is %v", err)
-				}
-				if d := time.Since(began); d > 20*oneWay {
-					t.Errorf("told after %v", d)
-				}
-				if n := v.scripts(); n > 12 {
-					t.Errorf("%d scripts for a lock that is not to be had", n)
-				}
-				if got := c.Stats(); got.Held != 0 || got.Waiting != 0 {
-					t.Errorf("%+v", got)
-				}
-				must(t, v.client().NewLock("job").Lock(v.ctx))
+			locktest.Each(t, locktest.AllKinds, func(t *testing.T, k locktest.Kind) {
+				inVirtualTime(t, func(t *testing.T, v *virtual) {
+					v.warm()
+					c := v.slow(func() time.Duration { return oneWay }, reentrant.WithLease(short))
+					v.scripts()
+					began := time.Now()
+					if err := how.take(v.ctx, k.Held(c, "job")); !errors.Is(err, reentrant.ErrNotAcquired) {
+						t.Fatalf("err is %v", err)
+					}
+					if d := time.Since(began); d > 20*oneWay {
+						t.Errorf("told after %v", d)
+					}
+					if n := v.scripts(); n > 12 {
+						t.Errorf("%d scripts for a lock that is not to be had", n)
+					}
+					if got := c.Stats(); got.Held != 0 || got.Waiting != 0 {
+						t.Errorf("%+v", got)
+					}
+					must(t, k.Rival(v.client(), "job").Lock(v.ctx))
+				})
 			})
 		})
 	}
