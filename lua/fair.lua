@@ -45,8 +45,22 @@ local function sender(channel, how)
   return publish, counted
 end
 
+-- placed reports whether a ticket is in the line. Scores without a list are of a line that Redis has evicted, or that somebody
+-- has deleted: who has one of them is not in the line.
+local function placed(queue, timeouts, ticket)
+  return redis.call('EXISTS', queue) == 1 and redis.call('ZSCORE', timeouts, ticket)
+end
+
+-- begin removes the scores of such a line.
+local function begin(queue, timeouts)
+  if redis.call('EXISTS', queue) == 0 then
+    redis.call('DEL', timeouts)
+  end
+end
+
 -- join puts a ticket at the end of the line. The lock is held until `held`, or is free.
 local function join(queue, timeouts, ticket, held, wait)
+  begin(queue, timeouts)
   local last = redis.call('LINDEX', queue, -1)
   local due = math.max(held, last and score_of(timeouts, last) or 0) + wait
   redis.call('ZADD', timeouts, whole(due), ticket)
@@ -55,6 +69,7 @@ end
 
 -- rejoin puts a ticket that was dropped back: behind another one of its client, or to the front.
 local function rejoin(queue, timeouts, ticket, behind, held, wait)
+  begin(queue, timeouts)
   redis.call('LREM', queue, 0, ticket)
   if behind == '' or redis.call('LINSERT', queue, 'AFTER', behind, ticket) <= 0 then
     redis.call('LPUSH', queue, ticket)

@@ -30,7 +30,7 @@ local owner, ticket = ARGV[1], ARGV[5]
 
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type fails here, before
 -- anything is written.
-local ttl, held, holder, waiting, placed = -2, false, '', 0, false -- -2: no key
+local ttl, held, holder, waiting, lined = -2, false, '', 0, false -- -2: no key
 if redis.call('EXISTS', lock, epoch, queue) > 0 then
   ttl = redis.call('PTTL', lock)
   for i, field in ipairs(ttl ~= -2 and redis.call('HKEYS', lock) or {}) do
@@ -38,7 +38,7 @@ if redis.call('EXISTS', lock, epoch, queue) > 0 then
     held = held or field == owner
   end
   waiting = redis.call('LLEN', queue)
-  placed = waiting > 0 and redis.call('ZSCORE', timeouts, ticket)
+  lined = waiting > 0 and redis.call('ZSCORE', timeouts, ticket)
   local mark = redis.call('GET', epoch)
   if mark and tonumber(mark) > tonumber(ARGV[3]) then
     return {-1}
@@ -49,7 +49,7 @@ if ARGV[4] ~= '0' then
 end
 
 if not held then
-  local dropped = ARGV[6] == '1' and not placed
+  local dropped = ARGV[6] == '1' and not lined
   local head, left = false, 0
   if ttl == -2 and waiting > 0 then
     head, left = heads(queue, timeouts, line, ticket, ARGV[8], ARGV[9])
@@ -58,7 +58,7 @@ if not held then
     local until_ms = now_ms() + math.max(0, ttl)
     if dropped then
       rejoin(queue, timeouts, ticket, '', until_ms, ARGV[7])
-    elseif ticket ~= '' and not placed then
+    elseif ticket ~= '' and not lined then
       join(queue, timeouts, ticket, until_ms, ARGV[7])
     end
     local theirs = 0
@@ -87,7 +87,7 @@ if type(expiry) == 'table' then
   end
   return expiry
 end
-if waiting > 0 then
+if waiting > 0 or ARGV[6] == '1' then -- also if the line is gone: its scores have no TTL
   take(queue, timeouts, line, ticket)
 end
 return token and {1, issued} or 1

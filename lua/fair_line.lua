@@ -33,7 +33,7 @@ end
 local held, wait, behind, dropped = now_ms() + math.max(0, ttl), tonumber(ARGV[4]), '', 0
 for i = 6, #ARGV do
   local ticket, old = string.sub(ARGV[i], 2), string.byte(ARGV[i]) == 61 -- '='
-  if not redis.call('ZSCORE', timeouts, ticket) then
+  if not placed(queue, timeouts, ticket) then
     if old then
       rejoin(queue, timeouts, ticket, behind, held, wait)
       dropped = dropped + 1

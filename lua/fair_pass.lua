@@ -50,7 +50,7 @@ end
 if to then
   local until_ms = now_ms() + math.max(0, redis.call('PTTL', lock))
   for i = 11, #ARGV do
-    if not redis.call('ZSCORE', timeouts, ARGV[i]) then
+    if not placed(queue, timeouts, ARGV[i]) then
       join(queue, timeouts, ARGV[i], until_ms, ARGV[10])
       waiting = true
     end

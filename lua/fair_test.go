@@ -251,6 +251,40 @@ func TestFairDroppedComeBack(t *testing.T) {
 	})
 }
 
+// Redis evicts the line, or somebody deletes it, and its scores stay. Who was in it comes before those who came later.
+func TestFairLineForgotten(t *testing.T) {
+	onBoth(t, func(t *testing.T, r *rig) {
+		a, b, c := r.fair("a"), r.fair("b"), r.fair("c")
+		a.wantLocked(t, "1")
+		b.wantWaits(t, "1")
+		b.wantWaits(t, "2")
+		forget(t, r, b)
+		c.wantWaits(t, "1")
+		b.again(t, "1")
+		r.wantLine(t, b.ticket("1"), c.ticket("1"))
+		forget(t, r, b)
+		_, _, err := lua.LineUp{Client: "b", Wait: places, Refresh: true, Old: []string{b.ticket("1"), b.ticket("2")}}.Run(t.Context(), b.p, &b.keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.wantLine(t, b.ticket("1"), b.ticket("2"))
+
+		forget(t, r, b)
+		a.wantUnlocked(t, "1")
+		wantVerdict(t, "who was in the line", b.again(t, "1").Verdict, lua.Done)
+		if r.exists(t, b.keys.Timeouts()) {
+			t.Error("scores are left without a line")
+		}
+	})
+}
+
+func forget(t *testing.T, r *rig, c fairClient) {
+	t.Helper()
+	if err := r.rdb.Del(t.Context(), c.keys.Queue()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Commands below the epoch change nothing.
 func TestFairLate(t *testing.T) {
 	onBoth(t, func(t *testing.T, r *rig) {
