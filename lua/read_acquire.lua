@@ -77,14 +77,16 @@ if not granted then
   return {0, ttl, others(lock), since, rank}
 end
 
--- Redis does not roll a script back. The marker comes first: without the field it means nothing.
+-- Redis does not roll a script back: what can fail comes before the first write. The marker comes first: without the field it
+-- means nothing.
+local left = mode and redis.call('PTTL', lock) or -2
 redis.call('SET', marker, '1', 'PX', lease)
 if not mode then
   redis.call('HSET', lock, 'mode', 'read', owner, '1')
 else
   redis.call('HSET', lock, owner, '1')
 end
-if redis.call('PTTL', lock) < lease then
+if left < lease then
   local expiry = redis.pcall('PEXPIRE', lock, lease)
   if type(expiry) == 'table' then
     redis.pcall('DEL', marker)

@@ -580,3 +580,18 @@ func TestReadGuard(t *testing.T) {
 		r.unchanged(t, func() { guard() })
 	})
 }
+
+// A user that may not read TTLs leaves no lock, and in particular none without a TTL.
+func TestRWNoLockWithoutPTTL(t *testing.T) {
+	onReal(t, func(t *testing.T, r *rig) {
+		a := rwClient{r.as(t, "a", "~*", "&*", "+@all", "-pttl")}
+		a.keys = lua.RWKeysOf(name, "a")
+		for _, field := range []string{a.reader("1"), a.writer("1")} {
+			_, _ = a.fill(field, lua.RWAcquire{}).Run(t.Context(), a.p, &a.keys)
+			if ttl := r.rdb.PTTL(t.Context(), name).Val(); ttl == -1 {
+				t.Errorf("%s: the lock has no TTL", field)
+			}
+			r.rdb.FlushAll(t.Context())
+		}
+	})
+}

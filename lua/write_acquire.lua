@@ -60,8 +60,9 @@ local issued = 0
 if token then
   issued = raise(token, tonumber(redis.call('GET', token) or '0'))
 end
+local left = mode and redis.call('PTTL', lock) or -2
 redis.call('HSET', lock, 'mode', 'write', owner, '1')
-if redis.call('PTTL', lock) < lease then
+if left < lease then
   local expiry = redis.pcall('PEXPIRE', lock, lease)
   if type(expiry) == 'table' then
     if not held and redis.pcall('DEL', lock) ~= 1 then
