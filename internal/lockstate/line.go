@@ -1,6 +1,10 @@
 package lockstate
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // In a fair lock the waiters of all Clients stand in one line, in Redis. There each waiter has a ticket, which is
 // another one for each wait. The wait queue is this Client's part of the line, in the same order: Redis is told of
@@ -83,9 +87,17 @@ func (s *State) depart(ticket string) {
 	s.engine.LeaveLine()
 }
 
-// Departed are tickets whose waiters have left, and that may be in the line.
+// Departed are tickets whose waiters have left, and that may be in the line. Those that came first are first: Redis
+// looks for each from the front of the line, and would pass most of the others each time if thousands leave at once.
 func (s *State) Departed() []string {
+	slices.SortFunc(s.departed, byArrival)
 	return slices.Clone(s.departed[:min(len(s.departed), maxDeparted)])
+}
+
+// byArrival compares tickets by their numbers, which rise.
+func byArrival(a, b string) int {
+	a, b = a[strings.LastIndexByte(a, '#')+1:], b[strings.LastIndexByte(b, '#')+1:]
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // LeftLine notes that the first so many of the departed are out of the line.
