@@ -260,6 +260,35 @@ func TestTimeFairAbsentHead(t *testing.T) {
 	}
 }
 
+// The lock is free, its head is dead, and a thread of Redisson is behind it: that asks without a pause, until a call of Redlatch
+// has the dead one dropped and the thread told. The call looks at a bounded rate, and has the lock if the thread does not come.
+func TestTimeFairDeadHeadBeforeRedisson(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		v.rdb[0].RPush(v.ctx, fairQueue, "dead:1#1", javaThread)
+		v.rdb[0].ZAdd(v.ctx, fairTimeouts, redis.Z{Score: farAway(), Member: "dead:1#1"}, redis.Z{Score: farAway(), Member: javaThread})
+		heard := v.rdb[1].Subscribe(v.ctx, fairChannel+":"+javaThread)
+		defer heard.Close()
+		_, err := heard.Receive(v.ctx)
+		must(t, err)
+		var g grants
+		began := time.Now()
+		v.scripts()
+		g.wait(t, v.client().NewFairLock("l"), 0)
+		m, err := heard.ReceiveMessage(v.ctx)
+		if must(t, err); m.Payload != "0" || time.Since(began) > 10*time.Millisecond {
+			t.Errorf("after %v Redisson hears %q", time.Since(began), m.Payload)
+		}
+		g.want(t, 1)
+		took := time.Since(began)
+		if took < 10*time.Second || took > 16*time.Second {
+			t.Errorf("taken after %v", took)
+		}
+		if n := v.scripts(); n > 3*int(took/time.Second) {
+			t.Errorf("%d scripts in %v", n, took)
+		}
+	})
+}
+
 // Who was dropped while it waited, and is alive, comes before all who came later.
 func TestTimeFairDroppedComeFirst(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {

@@ -40,7 +40,11 @@ func TestFaults(t *testing.T) {
 			listed[n] = append(listed[n], found[1])
 		}
 	}
-	for _, row := range tableUnder(t, text, "Faults that are not tested", 3) {
+	var without [][]string // there may be none
+	if strings.Contains(text, "\n## Faults that are not tested\n") {
+		without = tableUnder(t, text, "Faults that are not tested", 3)
+	}
+	for _, row := range without {
 		n := faultNumber(t, row[0])
 		if row[1] == "" || row[2] == "" {
 			t.Errorf("fault %d is not tested, and no reason is given", n)

@@ -8,6 +8,7 @@
 // TestFault without a number is a fault that has no row. A file is one fault or one kind of them:
 //
 //   - behind_: the fault meets hand-offs that are write-behind;
+//   - kinds_: the fault meets read-write and fair locks; the other tests have plain ones, or subtests for the kinds;
 //   - topology_: Sentinel, Clusters, replicas;
 //   - _harness: what the tests share. What they share with those of reentrant is in locktest.
 //

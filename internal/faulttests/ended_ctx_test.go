@@ -14,11 +14,15 @@ import (
 // for a lock, not for a question, and not for an operator's ForceUnlock.
 func TestFault40EndedContextSendsNothing(t *testing.T) {
 	t.Parallel()
+	locktest.Each(t, locktest.Renewed(locktest.AllKinds...), endedContextSendsNothing)
+}
+
+func endedContextSendsNothing(t *testing.T, k locktest.Kind) {
 	r := newFaultRig(t)
 	anything := r.proxy.Add(faultproxy.Rule{}) // counts, and does nothing
 	const rounds = 50                          // a command that races with the call's end is not sent each time
 	c := faultClient(t, r.through(t))
-	l := c.NewLock("l")
+	l := k.Held(c, "l")
 
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(locktest.ErrGivenUp)

@@ -29,6 +29,9 @@ func ScriptOf(args []string) string {
 	for _, a := range argv {
 		wakes = wakes || strings.HasPrefix(a, "PUBLISH ")
 	}
+	if name := kindScriptOf(keys, argv, second, third); name != "" {
+		return name
+	}
 	switch {
 	case second == "redlatch_waiters":
 		return "report"
@@ -50,5 +53,34 @@ func ScriptOf(args []string) string {
 		return "renew"
 	default:
 		return "inspect"
+	}
+}
+
+// kindScriptOf is ScriptOf for the scripts of read-write and fair locks, where they are not like those of a plain lock.
+func kindScriptOf(keys, argv []string, second, third string) string {
+	marker := func(i int) bool { return len(keys) > i && strings.Contains(keys[i], ":rwlock_timeout:") }
+	switch {
+	case marker(0) && len(argv) == len(keys)/2+1:
+		return "renew"
+	case len(keys) == 3 && marker(2):
+		return "count"
+	case second == "redlatch_epoch" && third == "redlatch_turn" && len(argv) == 12 && marker(6):
+		return "join"
+	case second == "redisson_lock_queue":
+		return "force"
+	case third != "redisson_lock_queue":
+		return ""
+	case len(keys) == 3:
+		return "linger"
+	case !strings.Contains(argv[0], ":") && strings.HasPrefix(argv[2], "redisson_"):
+		return "leave"
+	case !strings.Contains(argv[0], ":"):
+		return "line"
+	case len(argv) == 9:
+		return "acquire"
+	case len(argv) == 5:
+		return "release"
+	default:
+		return "transfer"
 	}
 }
