@@ -33,6 +33,7 @@ const (
 	Lost    Kind = "lost"    // a hold's owner was told that it is lost; Call and Return are that instant
 	Renewed Kind = "renewed" // a hold's validity was moved on
 	Counted Kind = "counted" // a look at the hold count in Redis: Want and Got
+	Lined   Kind = "lined"   // a look at the line of a fair lock that has found the waiter with that Field for the first time
 )
 
 // Outcome is how an operation ended.
@@ -46,6 +47,14 @@ const (
 	Unknown Outcome = "unknown" // it may have been done, or may be done yet
 )
 
+// Side is how a read-write lock is wanted. Other locks have none.
+type Side string
+
+const (
+	Reading Side = "read"
+	Writing Side = "write"
+)
+
 // Op is one operation on a lock. Fields that do not belong to its kind are zero.
 type Op struct {
 	ID     int64 // of the record; rises with Call
@@ -53,6 +62,7 @@ type Op struct {
 	Client int    // who called
 	Owner  string // for whom; unique to the client
 	Lock   string
+	Side   Side  // of an Acquire of a read-write lock
 	Hold   int64 // the hold that an Acquire made, and that the other kinds are about
 
 	Call    Instant
@@ -67,6 +77,8 @@ type Op struct {
 	Wait       time.Duration // limit of an Acquire; negative: none
 	Token      int64         // of an Acquire with fencing
 	ValidUntil Instant       // as it was at Return of an Acquire or Renewed, and before a Release or Lost
+
+	Field string // of a Lined, and of an Acquire by an owner that acquires once: the owner's field in Redis
 
 	Want int            // the hold count that the owner has
 	Got  map[string]int // hold counts in Redis, by the owner's field

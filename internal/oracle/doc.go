@@ -3,10 +3,13 @@
 //
 // Of a history:
 //
-//   - [Overlap]: no two owners may believe at the same time that a lock is theirs.
+//   - [Overlap]: no two owners may believe at the same time that a lock is theirs, but for readers of a
+//     read-write lock.
 //   - [Tokens]: fencing tokens rise from holder to holder, and stay on re-entry.
 //   - [Linearizable]: there is an order of the calls that one lock could have answered
 //     so, with outcomes that are unknown open to the end. Porcupine looks for it.
+//     Locks with sides have the model of a read-write lock.
+//   - [Order]: a fair lock goes to those who wait in the order in which they were seen in the line.
 //   - [Losses]: a renewed hold is lost only where a fault explains it.
 //   - [Told]: who has lost a hold hears of it when its validity ends.
 //   - [Counts]: the hold count in Redis is the one that the owner has.

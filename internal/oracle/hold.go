@@ -20,6 +20,9 @@ type hold struct {
 	lease  time.Duration
 	fixed  bool
 	behind bool
+	nested bool
+	side   history.Side
+	field  string
 
 	call  history.Instant // of the Acquire
 	from  history.Instant // its return: trust begins
@@ -50,7 +53,7 @@ func holds(ops []history.Op) map[string][]*hold {
 		if op.Kind == history.Acquire && op.Outcome == history.OK {
 			byID[op.Hold] = &hold{
 				id: op.Hold, client: op.Client, owner: op.Owner, lock: op.Lock, token: op.Token,
-				lease: op.Lease, fixed: op.Fixed, behind: op.Behind,
+				lease: op.Lease, fixed: op.Fixed, behind: op.Behind, nested: op.Nested, side: op.Side, field: op.Field,
 				call: op.Call, from: op.Return, until: history.Never, over: history.Never,
 				valid: op.ValidUntil, lost: history.Never,
 			}

@@ -22,7 +22,7 @@ type Verdict struct {
 func Linearizable(h history.History, highest map[string]int64, limit time.Duration) (v Verdict, found []Violation) {
 	inOrder(steps(h, false), func(lock string, ops []porcupine.Operation) {
 		v.Checked += len(ops)
-		switch porcupine.CheckOperationsTimeout(lockModel(highest[lock]), ops, limit) {
+		switch porcupine.CheckOperationsTimeout(modelOf(ops, highest[lock]), ops, limit) {
 		case porcupine.Illegal:
 			found = append(found, violated("porcupine", lock, "no order of its %d operations explains their outcomes", len(ops)))
 		case porcupine.Unknown:
@@ -51,9 +51,12 @@ func steps(h history.History, vain bool) map[string][]porcupine.Operation {
 		}
 	}
 	for lock, list := range holds(h.Ops) {
-		c.grants = c.grants[:0]
+		c.grants, c.writes = c.grants[:0], c.writes[:0]
 		for _, x := range list {
 			c.grants = append(c.grants, x.from)
+			if x.side != history.Reading {
+				c.writes = append(c.writes, x.from)
+			}
 		}
 		longest := longestLease(list)
 		for _, x := range list {
@@ -75,6 +78,7 @@ type converter struct {
 	clients map[string]int
 	byLock  map[string][]porcupine.Operation
 	grants  []history.Instant // of the lock at hand, in order
+	writes  []history.Instant // those of them that are no reads
 }
 
 // name gives each owner a lane of its own.
@@ -96,8 +100,8 @@ func (c *converter) add(lock, owner string, call, back history.Instant, x step) 
 // hold adds the grant of a hold and its end.
 func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest time.Duration) {
 	inherits := slices.ContainsFunc(faults, func(f history.Fault) bool { return forgets(f, lock) && inherited(f, x, longest) })
-	c.add(lock, x.owner, x.call, x.from, step{does: takes, hold: x.id, owner: x.owner, token: x.token, inherits: inherits})
-	end := step{hold: x.id, owner: x.owner}
+	c.add(lock, x.owner, x.call, x.from, step{does: takes, hold: x.id, owner: x.owner, token: x.token, side: x.side, inherits: inherits})
+	end := step{hold: x.id, owner: x.owner, side: x.side}
 	if at, lost := x.lossSeen(); lost {
 		if explained(faults, x, at, longest) {
 			end.does = mayLose
@@ -122,11 +126,14 @@ func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest t
 // openEnd adds the end of a hold that Redis has not confirmed: it may come at any time from
 // call on. It need not be looked for after the next grant has returned: if it came before
 // that it had its effect, and if not it may as well never come, for nobody counts on the
-// lock any more.
+// lock any more. Only a write needs that a read has ended.
 func (c *converter) openEnd(lock, owner string, call history.Instant, x step) {
-	back := history.Never
-	if i, _ := slices.BinarySearch(c.grants, call+1); i < len(c.grants) {
-		back = c.grants[i]
+	back, grants := history.Never, c.grants
+	if x.side == history.Reading {
+		grants = c.writes
+	}
+	if i, _ := slices.BinarySearch(grants, call+1); i < len(grants) {
+		back = grants[i]
 	}
 	c.add(lock, owner, call, back, x)
 }

@@ -22,6 +22,7 @@ type step struct {
 	does     does
 	hold     int64
 	owner    string
+	side     history.Side
 	token    int64 // 0: none, or not known
 	inherits bool  // takes: perhaps by a write-behind hand-off on a lease that Redis has forgotten
 	note     string
@@ -44,11 +45,29 @@ const (
 // Nothing is asked of a refusal: a free lock is kept for a moment for a client that was
 // woken, so "busy" may be the answer while nobody has it.
 func lockModel(highest int64) porcupine.Model {
+	return modelFrom(state{token: highest})
+}
+
+// lock is the state of a lock, by the rules of its kind. States are compared with ==.
+type lock interface {
+	after(x step) []lock
+	String() string
+}
+
+// modelOf is the model of the kind of lock that the operations are about.
+func modelOf(ops []porcupine.Operation, highest int64) porcupine.Model {
+	if slices.ContainsFunc(ops, func(op porcupine.Operation) bool { return op.Input.(step).side != "" }) {
+		return modelFrom(rwState{token: highest})
+	}
+	return lockModel(highest)
+}
+
+func modelFrom(first lock) porcupine.Model {
 	model := porcupine.NondeterministicModel{
-		Init:  func() []any { return []any{state{token: highest}} },
+		Init:  func() []any { return []any{first} },
 		Equal: func(a, b any) bool { return a == b },
 		Step: func(from, input, _ any) []any {
-			next := from.(state).after(input.(step))
+			next := from.(lock).after(input.(step))
 			states := make([]any, len(next))
 			for i, s := range next {
 				states[i] = s
@@ -56,13 +75,13 @@ func lockModel(highest int64) porcupine.Model {
 			return states
 		},
 		DescribeOperation: func(input, _ any) string { return input.(step).String() },
-		DescribeState:     func(s any) string { return s.(state).String() },
+		DescribeState:     func(s any) string { return s.(lock).String() },
 	}
 	return model.ToModel()
 }
 
 // after is every state that may follow on a step; none if it cannot be taken.
-func (s state) after(x step) []state {
+func (s state) after(x step) []lock {
 	switch x.does {
 	case takes:
 		next := s.granted(x)
@@ -73,17 +92,17 @@ func (s state) after(x step) []state {
 		return next
 	case mayTake:
 		if s.owner == "" {
-			return []state{s, {owner: x.owner, token: s.token, ghosts: s.ghosts}}
+			return []lock{s, state{owner: x.owner, token: s.token, ghosts: s.ghosts}}
 		}
 	case frees, mayFree, mayLose:
 		return s.ended(x)
 	case doesForget:
-		return []state{{token: s.token, ghosts: s.ghosts.with(s.holds.list()...)}}
+		return []lock{state{token: s.token, ghosts: s.ghosts.with(s.holds.list()...)}}
 	}
-	return []state{s}
+	return []lock{s}
 }
 
-func (s state) granted(x step) []state {
+func (s state) granted(x step) []lock {
 	switch {
 	case s.owner == x.owner && s.holds != "" && (x.token == s.token || x.token == 0): // re-entry
 	case x.token != 0 && x.token <= s.token:
@@ -94,19 +113,19 @@ func (s state) granted(x step) []state {
 		return nil
 	}
 	s.holds = s.holds.with(x.hold)
-	return []state{s}
+	return []lock{s}
 }
 
-func (s state) ended(x step) []state {
+func (s state) ended(x step) []lock {
 	if s.ghosts.has(x.hold) {
 		s.ghosts = s.ghosts.without(x.hold)
-		return []state{s}
+		return []lock{s}
 	}
 	if !s.holds.has(x.hold) {
 		if x.does == frees {
 			return nil
 		}
-		return []state{s}
+		return []lock{s}
 	}
 	next := s
 	next.holds = s.holds.without(x.hold)
@@ -116,11 +135,11 @@ func (s state) ended(x step) []state {
 	}
 	switch {
 	case x.does == frees, next.holds != "" && x.does == mayFree:
-		return []state{free}
+		return []lock{free}
 	case x.does == mayFree:
-		return []state{free, next} // next has the owner's field, and no hold
+		return []lock{free, next} // next has the owner's field, and no hold
 	default:
-		return []state{free, s}
+		return []lock{free, s}
 	}
 }
 
@@ -129,6 +148,9 @@ func (x step) String() string {
 		takes: "takes it", mayTake: "may have taken it", frees: "releases it", mayFree: "may have released it",
 		mayLose: "loses it", doesForget: "Redis forgets it", isRefused: "finds it busy",
 	}[x.does]
+	if x.side != "" {
+		text += " (" + string(x.side) + ")"
+	}
 	if x.owner != "" {
 		text = x.owner + " " + text
 	}

@@ -10,6 +10,7 @@ import (
 // Overlap finds times in which two owners could both believe that a lock was theirs:
 // from the return of the call that took it to the first of the call that releases it, the
 // news of its loss and the end of its validity. A nanosecond is enough.
+// Readers of a read-write lock may have it together.
 func Overlap(h history.History) (found []Violation) {
 	inOrder(holds(h.Ops), func(lock string, list []*hold) {
 		longest := longestLease(list)
@@ -20,7 +21,7 @@ func Overlap(h history.History) (found []Violation) {
 			}
 			active = slices.DeleteFunc(active, func(a *hold) bool { return a.until <= b.from })
 			for _, a := range active {
-				if a.owner != b.owner && !forgotten(h.Faults, a, b.from, longest) && !forgotten(h.Faults, b, a.from, longest) {
+				if a.conflicts(b) && !forgotten(h.Faults, a, b.from, longest) && !forgotten(h.Faults, b, a.from, longest) {
 					found = append(found, violated("overlap", lock, "%v and %v believed at the same time that it was theirs, for %v",
 						a, b, min(a.until, b.until).Sub(b.from)))
 				}
@@ -29,6 +30,11 @@ func Overlap(h history.History) (found []Violation) {
 		}
 	})
 	return found
+}
+
+// conflicts reports whether two holds of one lock exclude each other.
+func (h *hold) conflicts(other *hold) bool {
+	return h.owner != other.owner && (h.side != history.Reading || other.side != history.Reading)
 }
 
 func longestLease(list []*hold) (longest time.Duration) {

@@ -32,7 +32,7 @@ func Picture(w io.Writer, h history.History, scene Scene, highest map[string]int
 		// Those that are open to the end reach to the edge of the picture.
 		ops[i].Return = min(ops[i].Return, int64(until))
 	}
-	model := lockModel(highest[lock])
+	model := modelOf(ops, highest[lock])
 	_, info := porcupine.CheckOperationsVerbose(model, ops, 10*time.Second)
 	info.AddAnnotations(annotations(part, ops, until))
 	if err := porcupine.Visualize(model, info, w); err != nil {

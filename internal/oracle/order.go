@@ -1,0 +1,91 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redlatch/redlatch/internal/history"
+)
+
+const (
+	// unsettled is for how long a waiter may still be out of the line after a fault of the server: its subscription has to
+	// be back.
+	unsettled = 250 * time.Millisecond
+
+	// unsettledAlone is the same after a fault of the waiter's own client. Requests that were delayed arrive then, and
+	// go-redis may not dial.
+	unsettledAlone = undialed
+)
+
+// Order finds holds of fair locks that were granted before an earlier waiter was: whose call began when the waiter was seen
+// in the line already ([history.Lined]).
+//
+// Nothing is asked for a waiter that got no hold, or whose client or server was disturbed while it waited: who does not
+// hear that it is its turn is left out. Nothing is asked of holds that could not be trusted, either: when they were
+// granted is not known.
+func Order(h history.History) (found []Violation) {
+	lined := make(map[string]map[string]history.Instant) // by lock and field
+	for _, op := range h.Ops {
+		if op.Kind != history.Lined {
+			continue
+		}
+		if lined[op.Lock] == nil {
+			lined[op.Lock] = make(map[string]history.Instant)
+		}
+		if _, known := lined[op.Lock][op.Field]; !known {
+			lined[op.Lock][op.Field] = op.Return
+		}
+	}
+	grants := holds(h.Ops)
+	inOrder(lined, func(lock string, since map[string]history.Instant) {
+		found = append(found, outOfOrder(h.Faults, lock, firstHolds(grants[lock]), since)...)
+	})
+	return found
+}
+
+// outOfOrder walks the holds in the order of their grants. The latest call among those before a hold decides: if even that
+// call began before the waiter was in the line, all did.
+func outOfOrder(faults []history.Fault, lock string, list []*hold, since map[string]history.Instant) (found []Violation) {
+	var latest *hold
+	for _, a := range list {
+		at, known := since[a.field]
+		known = known && a.field != ""
+		if known && latest != nil && latest.call > at && !leftOut(faults, a, at) {
+			found = append(found, violated("order", lock, "%v came before %v, which was in the line at %v, before that call began at %v",
+				latest, a, at, latest.call))
+		}
+		if latest == nil || a.call > latest.call {
+			latest = a
+		}
+	}
+	return found
+}
+
+// firstHolds are the trusted holds of owners that had none, in the order of their grants. A nested call does not wait in
+// the line.
+func firstHolds(list []*hold) (first []*hold) {
+	over := make(map[string]history.Instant)
+	for _, x := range list {
+		if x.trusted() && !x.nested && x.call > over[x.owner] {
+			first = append(first, x)
+		}
+		over[x.owner] = max(over[x.owner], x.over)
+	}
+	slices.SortStableFunc(first, func(a, b *hold) int { return cmp.Compare(a.from, b.from) })
+	return first
+}
+
+// leftOut reports whether a waiter may have lost its place between at and its grant.
+func leftOut(faults []history.Fault, a *hold, at history.Instant) bool {
+	return slices.ContainsFunc(faults, func(f history.Fault) bool {
+		switch f.Client {
+		case history.Everyone:
+			return f.Touches(at.Add(-unsettled), a.from)
+		case a.client:
+			return f.Touches(at.Add(-unsettledAlone), a.from)
+		default:
+			return false
+		}
+	})
+}
