@@ -19,16 +19,11 @@ import (
 // lease is short, so that it ends often enough under all this; renewals are a third apart.
 const lease = 600 * time.Millisecond
 
-// lockNames are the locks that all fight for.
-var lockNames = []string{"stock", "orders", "report", "{job}:15:00"}
-
-// fenced says which of them have tokens.
-var fenced = map[string]bool{"orders": true, "{job}:15:00": true}
-
 // arena is what lasts over the rounds: the server, the clients, and the log.
 type arena struct {
 	tb      testing.TB
 	seed    uint64
+	targets []target // the locks that all fight for
 	server  *redistest.Server
 	members []*member
 	log     *history.Log
@@ -48,10 +43,10 @@ type arena struct {
 	kept map[*faultproxy.RuleHandle]bool // guarded by down
 }
 
-func newArena(t testing.TB, seed uint64) *arena {
+func newArena(t testing.TB, seed uint64, targets []target) *arena {
 	t.Helper()
 	a := &arena{
-		tb: t, seed: seed, log: history.New(), highest: make(map[string]int64),
+		tb: t, seed: seed, targets: targets, log: history.New(), highest: make(map[string]int64),
 		server: redistest.Start(t, redistest.WithAOF(), redistest.WithConfig("lua-time-limit 50")),
 		always: t.Context(),
 		kept:   make(map[*faultproxy.RuleHandle]bool),
@@ -84,11 +79,17 @@ func (a *arena) admin(args ...any) {
 	a.tb.Errorf("chaos: %v: %v", args, err)
 }
 
-func (a *arena) forceUnlock(lock string) error {
+// forceUnlock frees a lock, with both sides if it has two.
+func (a *arena) forceUnlock(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_, err := a.operator.NewLock(lock).ForceUnlock(ctx)
-	return err
+	t := a.targets[slices.IndexFunc(a.targets, func(t target) bool { return t.name == name })]
+	for _, side := range t.sides() {
+		if _, err := t.lock(a.operator, side).ForceUnlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isHeld reports whether somebody works with a lock.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redlatch/redlatch/internal/history"
 	"github.com/redlatch/redlatch/internal/oracle"
-	"github.com/redlatch/redlatch/reentrant"
 )
 
 const (
@@ -23,17 +22,16 @@ const (
 	hungAfter = 3 * calmWithin
 )
 
-// rollCall has every member take every lock, all at once. With the faults over, everybody
+// rollCall has every member take every lock, and each side of it, all at once. With the faults over, everybody
 // gets it; an error is for [oracle.Progress], which knows whether the machine can be blamed.
 func (r *round) rollCall(crowd *sync.WaitGroup) {
 	for _, m := range r.members {
-		for _, lock := range lockNames {
-			w := &worker{r: r, m: m, name: "roll", random: rand.New(rand.NewPCG(r.seed, 0))}
+		for _, x := range everySide(r.targets) {
+			w := &worker{r: r, m: m, name: "roll" + string(x.side), random: rand.New(rand.NewPCG(r.seed, 0))}
 			crowd.Go(func() {
-				e := w.begin(lock)
+				e := w.begin(x.target, x.side)
 				op := e.op(history.Acquire)
 				op.Lease, op.Wait, op.Must = lease, -1, true
-				op.Behind = m.handoff == reentrant.WriteBehind && !fenced[lock]
 				for giveUp := time.Now().Add(2 * calmWithin); ; {
 					id := r.log.Call(op)
 					hold, err := e.lock.Acquire(e.ctx)
@@ -45,7 +43,7 @@ func (r *round) rollCall(crowd *sync.WaitGroup) {
 					}
 					r.log.Return(id, failed(err))
 					if time.Now().After(giveUp) {
-						r.tb.Errorf("chaos: seed %d, round %d: %s did not get %s within %v after the storm: %v", r.seed, r.n, e.owner, lock, 2*calmWithin, err)
+						r.tb.Errorf("chaos: seed %d, round %d: %s did not get %s within %v after the storm: %v", r.seed, r.n, e.owner, x.name, 2*calmWithin, err)
 						return
 					}
 				}

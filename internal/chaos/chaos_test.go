@@ -16,6 +16,7 @@ import (
 var (
 	soak    = flag.Duration("for", 0, "torment for so long; 0: a few seconds, as one of all tests")
 	seed    = flag.Uint64("seed", 0, "of the faults and of the workers' choices; 0: a new one")
+	kinds   = flag.String("kinds", "", "of the locks: some of plain, rw and fair, separated by commas; all if empty")
 	picture = flag.String("picture", "", "write porcupine's page of the last round to this `file`, seen from the module's root")
 	records = flag.String("history", "", "write the last round's history to this `file`, as JSON")
 )
@@ -31,7 +32,7 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 func TestChaos(t *testing.T) {
-	o := chaos.Options{For: *soak, Storm: 8 * time.Second, Seed: *seed, Picture: fromRoot(*picture), History: fromRoot(*records)}
+	o := chaos.Options{For: *soak, Storm: 8 * time.Second, Seed: *seed, Kinds: *kinds, Picture: fromRoot(*picture), History: fromRoot(*records)}
 	if o.For == 0 {
 		o.For, o.Storm = 2*time.Second, 2*time.Second
 	}

@@ -14,6 +14,7 @@ type strike struct {
 	client int // history.Everyone for the server's
 	at     time.Duration
 	lasts  time.Duration
+	lock   string // for a fault of one lock
 	seed   uint64 // for what the fault itself draws
 }
 
@@ -27,7 +28,7 @@ type kind struct {
 	outlasts bool // renewals may fail for a lease even if it is short
 	spares   bool // and not even if it is long
 	forgets  bool // Redis loses its locks
-	oneLock  bool // only that of lockOf
+	oneLock  bool // only strike.lock
 	refuses  bool // new connections
 	unseen   bool // MONITOR ends, or does not show that Redis refused a script or half of one
 
@@ -47,14 +48,14 @@ func (s strike) fault() history.Fault {
 		Refused:  s.kind.refuses,
 	}
 	if s.kind.oneLock {
-		f.Lock = lockOf(s)
+		f.Lock = s.lock
 	}
 	return f
 }
 
 // draw makes the plan of one round: one fault of the server at a time, and beside it one of
 // each client. It depends on nothing but its arguments.
-func draw(seed uint64, round int, span time.Duration, clients int) (lanes [][]strike) {
+func draw(seed uint64, round int, span time.Duration, clients int, locks []string) (lanes [][]strike) {
 	for lane := range clients + 1 {
 		random := rand.New(rand.NewPCG(seed, uint64(round)<<16|uint64(lane)))
 		kinds, client, gap := serverKinds, history.Everyone, 600*time.Millisecond
@@ -66,6 +67,7 @@ func draw(seed uint64, round int, span time.Duration, clients int) (lanes [][]st
 		for at < span {
 			k := pick(random, kinds)
 			s := strike{kind: k, client: client, at: at, lasts: between(random, k.least, k.most), seed: random.Uint64()}
+			s.lock = locks[rand.New(rand.NewPCG(s.seed, 0)).IntN(len(locks))]
 			strikes = append(strikes, s)
 			at += s.lasts + k.gap + gap/4 + time.Duration(random.Int64N(int64(gap)))
 		}

@@ -11,11 +11,12 @@ import (
 // The schedule is the seed's and nothing else's: a failure can be repeated.
 func TestPlanIsTheSeeds(t *testing.T) {
 	t.Parallel()
-	a, b := draw(7, 3, 8*time.Second, 5), draw(7, 3, 8*time.Second, 5)
+	locks := namesOf(allTargets)
+	a, b := draw(7, 3, 8*time.Second, 5, locks), draw(7, 3, 8*time.Second, 5, locks)
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("one seed, two plans:\n%v\n%v", a, b)
 	}
-	for _, other := range [][][]strike{draw(8, 3, 8*time.Second, 5), draw(7, 4, 8*time.Second, 5)} {
+	for _, other := range [][][]strike{draw(8, 3, 8*time.Second, 5, locks), draw(7, 4, 8*time.Second, 5, locks)} {
 		if reflect.DeepEqual(a, other) {
 			t.Errorf("another seed or round has the same plan: %v", a)
 		}
@@ -27,7 +28,7 @@ func TestPlanDrawsEveryKind(t *testing.T) {
 	t.Parallel()
 	drawn := make(map[*kind]int)
 	for round := range 50 {
-		lanes := draw(1, round, 8*time.Second, 5)
+		lanes := draw(1, round, 8*time.Second, 5, namesOf(allTargets))
 		if len(lanes) != 6 {
 			t.Fatalf("%d lanes, want one for the server and five for clients", len(lanes))
 		}
@@ -75,7 +76,7 @@ func TestFaultsSayWhatTheyExcuse(t *testing.T) {
 				continue
 			}
 			found = true
-			f := strike{kind: k, client: history.Everyone, lasts: test.lasts}.fault()
+			f := strike{kind: k, client: history.Everyone, lasts: test.lasts, lock: "stock"}.fault()
 			if f.Outlasts != test.outlasts || f.Forgets != test.forgets || (f.Lock != "") != k.oneLock {
 				t.Errorf("%s for %v: %+v", test.kind, test.lasts, f)
 			}

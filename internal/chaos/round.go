@@ -62,7 +62,7 @@ type result struct {
 func (a *arena) run(n int, span time.Duration) result {
 	storm, end := context.WithTimeout(a.always, span)
 	defer end()
-	r := &round{arena: a, n: n, storm: storm, plan: draw(a.seed, n, span, len(a.members))}
+	r := &round{arena: a, n: n, storm: storm, plan: draw(a.seed, n, span, len(a.members), namesOf(a.targets))}
 	if a.sampled {
 		r.plan = seen(r.plan)
 	}
@@ -72,12 +72,17 @@ func (a *arena) run(n int, span time.Duration) result {
 	watching, stop := context.WithCancel(a.always)
 	watch.Go(func() { r.watch(watching) })
 	watch.Go(func() { r.watchItself(watching) })
+	for _, t := range a.targets {
+		if t.kind == fair {
+			watch.Go(func() { r.watchLine(watching, t.name) })
+		}
+	}
 	for _, lane := range r.plan {
 		nemesis.Go(func() { r.strike(lane) })
 	}
 	for _, m := range a.members {
 		for i := range workers {
-			w := &worker{r: r, m: m, name: fmt.Sprint(i), favourite: m.n + i, random: rand.New(rand.NewPCG(a.seed, uint64(n)<<32|uint64(m.n)<<16|uint64(i)))}
+			w := &worker{r: r, m: m, name: fmt.Sprint(i), id: i, favourite: m.n + i, random: rand.New(rand.NewPCG(a.seed, uint64(n)<<32|uint64(m.n)<<16|uint64(i)))}
 			if i >= workers-2 {
 				w.name, w.shared = "pair", true
 			}
@@ -102,7 +107,7 @@ func (a *arena) run(n int, span time.Duration) result {
 	for lock, token := range a.highest {
 		res.highest[lock] = token
 	}
-	res.requests = oracle.Requests{Sent: a.sent() - before, Ops: calls(res.history), Groups: len(a.members) * len(lockNames), Span: time.Since(began)}
+	res.requests = oracle.Requests{Sent: a.sent() - before, Ops: calls(res.history), Groups: len(a.members) * len(a.targets), Span: time.Since(began)}
 	res.found = append(found, r.judge(&res, calm, over)...)
 	return res
 }
@@ -113,6 +118,7 @@ func (r *round) judge(res *result, calm, over history.Instant) (found []oracle.V
 	res.verdict, found = oracle.Linearizable(h, r.highest, time.Minute)
 	found = append(found, oracle.Overlap(h)...)
 	found = append(found, oracle.Tokens(h, r.highest)...)
+	found = append(found, oracle.Order(h)...)
 	found = append(found, oracle.Losses(h)...)
 	found = append(found, oracle.Told(h, toldWithin)...)
 	found = append(found, oracle.Counts(h)...)

@@ -9,11 +9,15 @@ import (
 	"github.com/redlatch/redlatch/internal/tracecheck"
 )
 
-// Sample torments new Clients and a new server for one round, and returns the trace of each lock, of at most most
+// Sample torments plain locks of new Clients and a new server for one round, and returns the trace of each lock, of at most most
 // entries. The faults are those that MONITOR survives.
 func Sample(t testing.TB, seed uint64, storm time.Duration, most int) (traces []*tracecheck.Trace) {
 	t.Helper()
-	a := newArena(t, seed)
+	locks, err := targetsOf(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newArena(t, seed, locks)
 	a.sampled = true
 	recorder := tracecheck.Record(t, a.server.Addr())
 	found := a.run(0, storm).found
@@ -24,7 +28,7 @@ func Sample(t testing.TB, seed uint64, storm time.Duration, most int) (traces []
 	for _, v := range append(found, a.closeAll()...) {
 		t.Errorf("chaos: seed %d: %v", seed, v)
 	}
-	for _, lock := range lockNames {
+	for _, lock := range namesOf(a.targets) {
 		traces = append(traces, tracecheck.Convert(fmt.Sprintf("seed %d, lock %s", seed, lock), lock, runs, most))
 	}
 	return traces

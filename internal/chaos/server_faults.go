@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/redistest"
@@ -55,7 +54,7 @@ func forget(r *round, s strike) {
 
 // findHolder waits for somebody to force the lock from, and has him keep it.
 func findHolder(r *round, s strike) {
-	lock := lockOf(s)
+	lock := s.lock
 	r.linger.Store(&lock)
 	for begun := time.Now(); time.Since(begun) < lease && !r.isHeld(lock) && r.wait(ms/2); {
 	}
@@ -65,8 +64,8 @@ func findHolder(r *round, s strike) {
 // to be told, and not to renew what others have by now.
 func force(r *round, s strike) {
 	defer r.linger.Store(nil)
-	if err := r.forceUnlock(lockOf(s)); err != nil {
-		r.tb.Errorf("chaos: ForceUnlock(%q) on a server that was not struck: %v", lockOf(s), err)
+	if err := r.forceUnlock(s.lock); err != nil {
+		r.tb.Errorf("chaos: ForceUnlock(%q) on a server that was not struck: %v", s.lock, err)
 	}
 }
 
@@ -120,8 +119,4 @@ func readOnly(r *round, s strike) {
 	r.admin("REPLICAOF", "127.0.0.1", 1)
 	r.wait(s.lasts)
 	r.admin("REPLICAOF", "NO", "ONE")
-}
-
-func lockOf(s strike) string {
-	return lockNames[rand.New(rand.NewPCG(s.seed, 0)).IntN(len(lockNames))]
 }

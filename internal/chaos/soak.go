@@ -15,6 +15,7 @@ type Options struct {
 	For   time.Duration // rounds begin until then
 	Storm time.Duration // of one round
 	Seed  uint64
+	Kinds string // of locks: some of plain, rw and fair, separated by commas; all if empty
 
 	Picture string // file for porcupine's page of the round that was refused, or else of the one with most to see
 	History string // file for that round's records
@@ -27,9 +28,13 @@ const drawn = 70
 // seed and leaves the round's history and picture in files. It reports as it goes.
 func Run(t testing.TB, o Options) *Report {
 	t.Helper()
-	a := newArena(t, o.Seed)
+	locks, err := targetsOf(o.Kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newArena(t, o.Seed, locks)
 	report := newReport(o.Seed)
-	t.Logf("chaos: seed %d, %d clients of %d workers, %d locks, lease %v, for %v", o.Seed, len(a.members), workers, len(lockNames), lease, o.For)
+	t.Logf("chaos: seed %d, %d clients of %d workers, %d locks, lease %v, for %v", o.Seed, len(a.members), workers, len(a.targets), lease, o.For)
 	var shown result // what is written to files
 	var best oracle.Scene
 	for left := o.For; left > 0 && len(report.Found) == 0; left = o.For - time.Since(report.began) {

@@ -48,7 +48,7 @@ func (e errand) tenure() {
 // nest takes the lock again, up to a depth of four. It reports whether Redis is certain to
 // have the outer hold's count again.
 func (g *grip) nest(count int) (certain bool) {
-	inner := g.e.acquire(g.hold.Context(), true)
+	inner := g.e.inside().acquire(g.hold.Context(), true)
 	if inner == nil {
 		return false
 	}
@@ -61,6 +61,15 @@ func (g *grip) nest(count int) (certain bool) {
 	certain = inner.release() == history.OK && certain
 	g.look(count-1, certain)
 	return certain
+}
+
+// inside is the errand of a nested hold. Who writes may read inside.
+func (e errand) inside() errand {
+	if e.side == history.Writing && chance(e.random, 50) {
+		e.side = history.Reading
+		e.lock = e.of.lock(e.client, e.side)
+	}
+	return e
 }
 
 // acquire takes the lock, at times with a ctx that is cancelled meanwhile. It returns nil
@@ -124,7 +133,7 @@ func (g *grip) release() history.Outcome {
 // until a nested call.
 func (g *grip) look(count int, certain bool) {
 	behind := g.e.m.handoff == reentrant.WriteBehind && count == 1 && g.hold.Token() == 0
-	if !certain || g.e.shared || behind || !chance(g.e.random, 60) {
+	if !certain || g.e.shared || g.e.of.kind == readWrite || behind || !chance(g.e.random, 60) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -23,7 +23,7 @@ func (r *round) tidy() (found []oracle.Violation) {
 	}
 	return append(found, eventually(ctx, func() (found []oracle.Violation, err error) {
 		found = append(found, r.inUse()...)
-		keys, err := oracle.Keys(ctx, r.look, lockNames...)
+		keys, err := oracle.Keys(ctx, r.look, namesOf(r.targets)...)
 		if err != nil {
 			return nil, err
 		}

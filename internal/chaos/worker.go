@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -16,18 +17,24 @@ type worker struct {
 	r      *round
 	m      *member
 	name   string
+	id     int  // among the workers of the member
 	shared bool // the owner is an explicit one, of other workers too
 	random *rand.Rand
 
 	favourite int // lock
+	errands   int
 }
 
 // errand is one thing that a worker does, with one lock.
 type errand struct {
 	*worker
-	lock  *reentrant.Lock
-	owner string // in the history: unique to the Client
-	ctx   context.Context
+	of     target
+	client *reentrant.Client
+	side   history.Side
+	lock   *reentrant.Lock
+	owner  string // in the history: unique to the Client
+	field  string // in Redis, if the owner goes on no other errand
+	ctx    context.Context
 }
 
 func (w *worker) run() {
@@ -49,24 +56,34 @@ func (w *worker) run() {
 	}
 }
 
-// pick draws a lock. Half of the time it is always the same, so that one owner is often
+// pick draws a lock and, of a read-write lock, the side. Half of the time it is always the same, so that one owner is often
 // there again soon: what a command does that arrives late shows only then.
-func (w *worker) pick() string {
+func (w *worker) pick() (t target, side history.Side) {
+	n := w.favourite
 	if chance(w.random, 50) {
-		return lockNames[w.favourite%len(lockNames)]
+		n = w.random.IntN(len(w.r.targets))
 	}
-	return lockNames[w.random.IntN(len(lockNames))]
+	t = w.r.targets[n%len(w.r.targets)]
+	sides := t.sides()
+	if chance(w.random, 70) {
+		return t, sides[len(sides)-1] // reads, if it has a side for that
+	}
+	return t, sides[0]
 }
 
 // begin makes an errand for the worker's owner, on the Client that its member has now.
-func (w *worker) begin(lock string) errand {
+//
+// Half of the time it takes a fair lock for an owner of this errand alone: then who is in the line is certain.
+func (w *worker) begin(t target, side history.Side) errand {
 	c, prefix := w.m.current()
-	var options []reentrant.LockOption
-	if fenced[lock] {
-		options = append(options, reentrant.WithFencing())
-	}
-	e := errand{worker: w, lock: c.NewLock(lock, options...), owner: prefix + w.name, ctx: context.Background()}
-	if w.shared {
+	e := errand{worker: w, of: t, client: c, side: side, lock: t.lock(c, side), owner: prefix + w.name, ctx: context.Background()}
+	switch {
+	case t.kind == fair && chance(w.random, 50):
+		w.errands++
+		name := fmt.Sprintf("r%d-%s-%d-%d", w.r.n, w.name, w.id, w.errands)
+		e.owner, e.field = prefix+name, c.ID()+":"+name
+		e.ctx = reentrant.WithOwner(e.ctx, name)
+	case w.shared:
 		e.ctx = reentrant.WithOwner(e.ctx, w.name)
 	}
 	return e
@@ -76,14 +93,23 @@ func (w *worker) upTo(d time.Duration) time.Duration { return time.Duration(w.ra
 
 // op is what all records of an errand have in common.
 func (e errand) op(kind history.Kind) history.Op {
-	return history.Op{Kind: kind, Client: e.m.n, Owner: e.owner, Lock: e.lock.Name()}
+	op := history.Op{Kind: kind, Client: e.m.n, Owner: e.owner, Lock: e.lock.Name()}
+	if kind == history.Acquire {
+		op.Side, op.Field, op.Behind = e.side, e.field, e.behind()
+	}
+	return op
+}
+
+// behind reports whether a lock may be granted on a lease that was not confirmed anew: by a write-behind hand-off, or to a
+// reader that joins others of its Client.
+func (e errand) behind() bool {
+	return e.side == history.Reading || e.m.handoff == reentrant.WriteBehind && !e.of.fenced
 }
 
 // request draws how the lock is wanted.
 func (e errand) request() (op history.Op, options []reentrant.AcquireOption) {
 	op = e.op(history.Acquire)
 	op.Lease, op.Wait = lease, -1
-	op.Behind = e.m.handoff == reentrant.WriteBehind && !fenced[op.Lock]
 	switch n := e.random.IntN(100); {
 	case n < 20:
 		op.Wait = 0
@@ -125,13 +151,13 @@ func (w *worker) pass(d time.Duration, lost <-chan struct{}) {
 	}
 }
 
-// patience is the ctx of a release.
-func (w *worker) patience() (context.Context, context.CancelFunc) {
+// patience is the ctx of a release, from the owner's.
+func (e errand) patience() (context.Context, context.CancelFunc) {
 	limit := 5 * time.Second
-	if chance(w.random, 8) {
-		limit = w.upTo(20 * time.Millisecond)
+	if chance(e.random, 8) {
+		limit = e.upTo(20 * time.Millisecond)
 	}
-	return context.WithTimeout(context.Background(), limit)
+	return context.WithTimeout(e.ctx, limit)
 }
 
 // failed completes the record of a call that got nothing.
@@ -140,6 +166,8 @@ func failed(err error) func(*history.Op) {
 		var refusal *reentrant.NotAcquiredError
 		switch {
 		case errors.As(err, &refusal) && refusal.Err == nil:
+			op.Outcome = history.Refused
+		case errors.Is(err, reentrant.ErrUpgrade):
 			op.Outcome = history.Refused
 		case errors.Is(err, reentrant.ErrLost):
 			op.Outcome = history.Gone // a nested call, whose lock was lost
