@@ -45,6 +45,16 @@ func (h *hold) String() string {
 	return s + ")"
 }
 
+// ends takes the validity that a record of the end tells. It is the last word for a fixed read: inside a shared lease, its
+// validity is that of the shared lease, and its own again once the owner has no renewed hold any more.
+func (h *hold) ends(validUntil history.Instant) {
+	if h.fixed && h.side == history.Reading && validUntil != 0 {
+		h.valid = validUntil
+		return
+	}
+	h.valid = max(h.valid, validUntil)
+}
+
 // holds returns the holds of each lock in the order in which they were granted.
 func holds(ops []history.Op) map[string][]*hold {
 	byID := make(map[int64]*hold)
@@ -69,13 +79,13 @@ func holds(ops []history.Op) map[string][]*hold {
 		case history.Renewed:
 			h.valid = max(h.valid, op.ValidUntil)
 		case history.Lost:
-			h.valid = max(h.valid, op.ValidUntil)
+			h.ends(op.ValidUntil)
 			h.lost = min(h.lost, op.Call)
 			h.until = min(h.until, op.Call)
 			h.over = min(h.over, op.Call)
 		case history.Release:
 			h.released = op
-			h.valid = max(h.valid, op.ValidUntil)
+			h.ends(op.ValidUntil)
 			h.until = min(h.until, op.Call)
 			h.over = min(h.over, op.Return)
 		}

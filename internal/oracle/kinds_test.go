@@ -86,6 +86,23 @@ func TestReadWriteHistories(t *testing.T) {
 			s.read("c", 22, 24)
 			s.write("d", 30, 40, 1)
 		}, ""},
+		{"a fixed read that outlives the shared lease it was inside", func(s *story) {
+			s.read("a", 10, 30)
+			acquire := s.lost("a", 20, 60, 0)
+			acquire.Side, acquire.Fixed, acquire.Lease = history.Reading, true, 40*time.Millisecond
+			id := acquire.ID
+			s.validUntil(id, 60)
+			for i := range s.h.Ops {
+				if s.h.Ops[i].ID == id {
+					s.h.Ops[i].ValidUntil = ms(110)
+				}
+			}
+			s.write("b", 61, 70, 1)
+		}, ""},
+		{"a fixed read that is lost before its own lease is over", func(s *story) {
+			acquire := s.lost("a", 20, 50, 0)
+			acquire.Side, acquire.Fixed, acquire.Lease = history.Reading, true, 100*time.Millisecond
+		}, "losses"},
 		{"a writer beside a reader that Redis has forgotten", func(s *story) {
 			s.read("a", 10, 30)
 			s.fault("restart", 15, 16, forgets)

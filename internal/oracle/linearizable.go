@@ -51,12 +51,9 @@ func steps(h history.History, vain bool) map[string][]porcupine.Operation {
 		}
 	}
 	for lock, list := range holds(h.Ops) {
-		c.grants, c.writes = c.grants[:0], c.writes[:0]
+		c.grants = c.grants[:0]
 		for _, x := range list {
 			c.grants = append(c.grants, x.from)
-			if x.side != history.Reading {
-				c.writes = append(c.writes, x.from)
-			}
 		}
 		longest := longestLease(list)
 		for _, x := range list {
@@ -78,7 +75,6 @@ type converter struct {
 	clients map[string]int
 	byLock  map[string][]porcupine.Operation
 	grants  []history.Instant // of the lock at hand, in order
-	writes  []history.Instant // those of them that are no reads
 }
 
 // name gives each owner a lane of its own.
@@ -105,7 +101,7 @@ func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest t
 	if at, lost := x.lossSeen(); lost {
 		if explained(faults, x, at, longest) {
 			end.does = mayLose
-			c.openEnd(lock, x.owner, min(x.until, at), end)
+			c.openEnd(lock, x, min(x.until, at), end)
 		}
 		return
 	}
@@ -116,24 +112,28 @@ func (c *converter) hold(lock string, x *hold, faults []history.Fault, longest t
 		c.add(lock, x.owner, r.Call, r.Return, end)
 	case r.Outcome == history.Closed: // and not renewed since the Client was closed
 		end.does, end.note = mayFree, r.Note
-		c.openEnd(lock, x.owner, x.until, end)
+		c.openEnd(lock, x, x.until, end)
 	default:
 		end.does, end.note = mayFree, r.Note
-		c.openEnd(lock, x.owner, r.Call, end)
+		c.openEnd(lock, x, r.Call, end)
 	}
 }
 
 // openEnd adds the end of a hold that Redis has not confirmed: it may come at any time from
 // call on. It need not be looked for after the next grant has returned: if it came before
 // that it had its effect, and if not it may as well never come, for nobody counts on the
-// lock any more. Only a write needs that a read has ended.
-func (c *converter) openEnd(lock, owner string, call history.Instant, x step) {
-	back, grants := history.Never, c.grants
-	if x.side == history.Reading {
-		grants = c.writes
+// lock any more.
+//
+// A read ends as soon as it may, once it was granted: what is legal while it goes on, is so without it. Otherwise a
+// search would try each of many reads at each of many instants.
+func (c *converter) openEnd(lock string, h *hold, call history.Instant, x step) {
+	if h.side == history.Reading {
+		c.add(lock, h.owner, call, max(call, h.from), x)
+		return
 	}
-	if i, _ := slices.BinarySearch(grants, call+1); i < len(grants) {
-		back = grants[i]
+	back := history.Never
+	if i, _ := slices.BinarySearch(c.grants, call+1); i < len(c.grants) {
+		back = c.grants[i]
 	}
-	c.add(lock, owner, call, back, x)
+	c.add(lock, h.owner, call, back, x)
 }
