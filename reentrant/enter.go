@@ -124,8 +124,10 @@ func (s *lockState) join(r *request) (e entered) {
 		of = &r.of.Ownership
 	}
 	now := r.Began
-	if s.state.HasLosses() || r.SharedField != "" {
-		now = time.Now() // otherwise to read the clock costs a write-behind hand-off 3 %
+	if s.state.HasLosses() || r.Mode == lockstate.Shared {
+		// A fixed read may have waited behind another call of its owner, and begins only now. For other calls, to read the
+		// clock costs a write-behind hand-off 3 %.
+		now = time.Now()
 	}
 	switch entry := s.state.Enter(&r.Request, of, now); entry.Kind {
 	case lockstate.Reenter:

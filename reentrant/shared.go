@@ -35,6 +35,9 @@ func (e *engine) Shares(root *lockstate.Ownership) {
 // EndAt implements [lockstate.Engine].
 func (e *engine) EndAt(of *lockstate.Ownership, at time.Time) {
 	s := (*lockState)(e)
+	if now := time.Now(); at.Before(now) {
+		at = now // the fixed lease was over long before: from then on, the limit of the clean-up would be over, too
+	}
 	s.c.cleanups.add(&cleanup{s: s, at: at, until: at.Add(s.c.cfg.lease), spare: true, try: func(context.Context) (done bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

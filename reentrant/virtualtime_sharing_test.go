@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -259,6 +260,54 @@ func TestTimeSharedFixedInside(t *testing.T) {
 			t.Errorf("%v", v.fields("rw"))
 		}
 		wants(t, rw.RUnlock(me), reentrant.ErrLost)
+	})
+}
+
+// A fixed lease that was over long before the owner's last renewed hold ends with that.
+func TestTimeSharedFixedOverLongBefore(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		rw := v.client().NewReadWriteLock("rw")
+		me := v.reader(1)
+		outer, err := rw.Read().Acquire(me)
+		must(t, err)
+		must(t, rw.Read().LockLease(me, time.Second))
+		v.pass(10 * lease)
+		must(t, outer.Release(v.ctx))
+		v.pass(time.Second)
+		if v.mini.Exists("rw") {
+			t.Errorf("%v", v.fields("rw"))
+		}
+		wants(t, rw.RUnlock(me), reentrant.ErrLost)
+	})
+}
+
+// A fixed read that has waited behind another call of its owner begins when that has the lock, and not when it was called.
+func TestTimeSharedFixedHasWaited(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		rw := v.client().NewReadWriteLock("rw")
+		writer, me := owner(v.ctx, "writer"), v.reader(1)
+		must(t, rw.Lock(writer))
+		var holds [2]*reentrant.Hold // the second one is fixed
+		var calls sync.WaitGroup
+		for i, options := range [][]reentrant.AcquireOption{nil, {reentrant.WithFixedLease(lease)}} {
+			calls.Go(func() {
+				hold, err := rw.Read().Acquire(me, options...)
+				if err != nil {
+					t.Error(err)
+				}
+				holds[i] = hold
+			})
+			v.pass(time.Second)
+		}
+		v.pass(2 * lease)
+		must(t, rw.Unlock(writer))
+		calls.Wait()
+		renewed, fixed := holds[0], holds[1]
+		must(t, renewed.Release(v.ctx))
+		v.pass(lease / 2)
+		must(t, context.Cause(fixed.Context()))
+		v.pass(lease)
+		wants(t, fixed.Release(v.ctx), reentrant.ErrLost)
 	})
 }
 
