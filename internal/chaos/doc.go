@@ -1,5 +1,5 @@
 // Package chaos torments several Clients and their server for a given time, by a schedule
-// drawn from a seed, and has the oracles judge what they did.
+// drawn from a seed, on plain, read-write and fair locks, and has the oracles judge what they did.
 //
 // A run is a row of rounds. In the stormy part of a round workers take and release locks in
 // every way that there is while the nemesis strikes: at the server (stopped, killed and
@@ -9,6 +9,7 @@
 //
 //	make chaos                                  # a minute
 //	make chaos CHAOS='-for 1h -seed 42'         # an hour, with the schedule of seed 42
+//	make chaos CHAOS='-kinds rw,fair'           # without plain locks
 //	make chaos CHAOS='-picture p.html -history h.jsonl'
 //
 // The seed repeats the schedule of faults and the workers' choices, not the interleaving:
