@@ -30,12 +30,13 @@ local owner, ticket = ARGV[1], ARGV[5]
 
 -- In most runs there is no key at all, and one EXISTS tells that. A key of another type fails here, before
 -- anything is written.
-local ttl, held, holder, waiting, lined = -2, false, '', 0, false -- -2: no key
+local ttl, held, holder, waiting, lined, rw = -2, false, '', 0, false, false -- -2: no key
 if redis.call('EXISTS', lock, epoch, queue) > 0 then
   ttl = redis.call('PTTL', lock)
   for i, field in ipairs(ttl ~= -2 and redis.call('HKEYS', lock) or {}) do
     holder = i == 1 and field or holder
     held = held or field == owner
+    rw = rw or field == 'mode'
   end
   waiting = redis.call('LLEN', queue)
   lined = waiting > 0 and redis.call('ZSCORE', timeouts, ticket)
@@ -43,6 +44,9 @@ if redis.call('EXISTS', lock, epoch, queue) > 0 then
   if mark and tonumber(mark) > tonumber(ARGV[3]) then
     return {-1}
   end
+end
+if rw then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
 end
 if ARGV[4] ~= '0' then
   redis.call('SET', epoch, ARGV[3], 'PX', ARGV[4])

@@ -14,7 +14,10 @@
 
 local lock, queue, timeouts, line = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
--- A key of another type fails here and stays as it is.
+-- A key of another type fails here and stays as it is, and so does a lock of another layout.
+if redis.call('HEXISTS', lock, 'mode') == 1 then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
+end
 if redis.call('HLEN', lock) == 0 then
   return {0}
 end

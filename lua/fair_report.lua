@@ -11,6 +11,9 @@
 
 local lock, queue, token = KEYS[1], KEYS[2], KEYS[3]
 
+if redis.call('HEXISTS', lock, 'mode') == 1 then
+  return redis.error_reply('WRONGTYPE the key holds a read-write lock')
+end
 local fields = {}
 for i, field in ipairs(redis.call('HKEYS', lock)) do
   if i > 16 then

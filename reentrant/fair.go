@@ -25,7 +25,8 @@ const (
 //     may take 5 s more. A Client that was left out and is alive comes first when it is back.
 //   - [Lock.Info] lists all who wait, in their order.
 //
-// All users of a name must use the same kind: Redis cannot tell a fair lock from another one, which ignores the order.
+// All users of a name must use the same kind. Redis cannot tell a fair lock from a plain one, which ignores the order. A
+// name that a read-write lock holds is [ErrForeignKey].
 func (c *Client) NewFairLock(name string, opts ...LockOption) *Lock {
 	return c.newLock(fair, name, opts)
 }
