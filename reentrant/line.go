@@ -2,6 +2,7 @@ package reentrant
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redlatch/redlatch/internal/lockstate"
@@ -78,7 +79,7 @@ func (s *lockState) takeAlong(move *lua.Transfer, w *waiter) (newcomers []*locks
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	newcomers = s.state.Newcomers()
+	newcomers = s.newcomers()
 	move.InLine = &lua.InLine{Ticket: w.Ticket, Lined: w.InLine(), Wait: s.c.cfg.queueTimeout, Newcomers: tickets(newcomers)}
 	return newcomers
 }
@@ -114,25 +115,52 @@ func (s *lockState) lineUp() {
 	}
 	s.line.liningUp = now.Add(registryTTL)
 	s.listen() // who is told of must hear that it is its turn
-	s.c.cleanups.add(&cleanup{s: s, at: now.Add(lineUpAfter), until: s.line.liningUp, spare: true, try: func(ctx context.Context) (done bool) {
-		for s.hasNewcomers() {
+	up := &cleanup{s: s, at: now.Add(lineUpAfter), until: s.line.liningUp, spare: true}
+	up.try = func(ctx context.Context) (done bool) {
+		for {
+			over, none := s.linedUpAll()
+			if over || none {
+				up.pause = 0 // for those of whom Redis may not be told yet: that is a matter of a round trip
+				return over
+			}
 			if err := s.tellLine(ctx, false); err != nil {
 				return false
 			}
 		}
-		return true
-	}})
+	}
+	s.c.cleanups.add(up)
 }
 
-// hasNewcomers reports whether there are newcomers. If there are none, lineUp is over.
-func (s *lockState) hasNewcomers() bool {
+// linedUpAll reports whether there are no newcomers any more, and then lineUp is over; and whether there are none of whom
+// Redis may be told now.
+func (s *lockState) linedUpAll() (over, none bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.state.Newcomers()) > 0 {
-		return true
+	if over = len(s.state.Newcomers()) == 0; over {
+		s.line.liningUp = time.Time{}
 	}
-	s.line.liningUp = time.Time{}
-	return false
+	return over, len(s.newcomers()) == 0
+}
+
+// newcomers are those of whom Redis may be told. The race that this closes:
+//
+//  1. A waiter comes, and the Client subscribes to its channel.
+//  2. Redis is told of the waiter, by another connection, before it has the subscription.
+//  3. A release finds the waiter first in the line, and nobody listens. It drops the waiter, as one that is dead.
+//  4. A waiter that came later, of another Client, gets the lock.
+//
+// So Redis is told only while the Client listens. A Client that cannot listen has its waiters tell after a while; they look by
+// themselves. The caller has lockState.mu.
+func (s *lockState) newcomers() []*lockstate.Waiter {
+	all := s.state.Newcomers()
+	if s.listening() {
+		return all
+	}
+	young := slices.IndexFunc(all, func(w *lockstate.Waiter) bool { return time.Since(w.Began) < firstUnsubscribedPoll })
+	if young >= 0 {
+		all = all[:young]
+	}
+	return all
 }
 
 // keepPlaces looks after the places of this Client's waiters, in the background, after a while and again and again. The
@@ -170,7 +198,7 @@ func (s *lockState) tellLine(ctx context.Context, refresh bool) error {
 	if refresh {
 		old = s.state.OldInLine()
 	}
-	added := s.state.Newcomers()
+	added := s.newcomers()
 	s.mu.Unlock()
 	if len(old)+len(added) == 0 {
 		return nil

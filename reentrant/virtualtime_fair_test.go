@@ -422,3 +422,42 @@ func TestTimeFairRandom(t *testing.T) {
 		})
 	}
 }
+
+// Redis takes its time to subscribe a Client. Until then Redis is not told of its waiters: a release would find nobody who
+// listens, and drop them, and a waiter that came later would have the lock before them.
+func TestTimeFairLinesUpOnceItListens(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		a, b, c := v.client(), v.client(), v.client()
+		hold := v.fairHold(a)
+		v.onCommand(func(cmd string, args []string) string {
+			if cmd == "SUBSCRIBE" && strings.HasSuffix(args[0], b.ID()) {
+				time.Sleep(50 * time.Millisecond)
+			}
+			return ""
+		})
+		var g grants
+		locks := func(c *reentrant.Client, i int) {
+			g.wg.Go(func() {
+				if err := c.NewFairLock("l").Lock(owner(v.ctx, "w"+strconv.Itoa(i))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for i := range 3 {
+			locks(b, i)
+			v.pass(5 * time.Millisecond)
+		}
+		v.wantLine()
+		v.pass(60 * time.Millisecond)
+		v.wantLine("w0", "w1", "w2")
+		locks(c, 3)
+		v.pass(20 * time.Millisecond)
+		v.wantLine("w0", "w1", "w2", "w3")
+		must(t, hold.Release(v.ctx))
+		for i, of := range []*reentrant.Client{b, b, b, c} {
+			v.pass(5 * time.Millisecond)
+			must(t, of.NewFairLock("l").Unlock(owner(v.ctx, "w"+strconv.Itoa(i))))
+		}
+		g.wg.Wait()
+	})
+}
