@@ -417,9 +417,7 @@ func TestReplicaAcks(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	redistest.Eventually(t, soon, "the replica to follow", func() bool {
-		return replica.Info(t, "replication", "master_link_status") == "up"
-	})
+	replica.Follows(t, master)
 	c := newClient(t, master.Client(t), reentrant.WithLease(realLease), reentrant.WithReplicaAcks(1, realLease/4))
 	l, err := multilock.New(c.NewLock("x"), c.NewLock("y"))
 	must(t, err)

@@ -1,13 +1,12 @@
 package chaos_test
 
 import (
-	"context"
 	"flag"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlatch/redlatch/internal/chaos"
 	"github.com/redlatch/redlatch/internal/leaktest"
@@ -22,14 +21,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	logging.Disable()
 	leaktest.Main(m)
 }
-
-// silent is for go-redis' reports of connections that were refused on purpose.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 func TestChaos(t *testing.T) {
 	o := chaos.Options{For: *soak, Storm: 8 * time.Second, Seed: *seed, Kinds: *kinds, Picture: fromRoot(*picture), History: fromRoot(*records)}

@@ -159,11 +159,7 @@ func TestFault24FairFailover(t *testing.T) {
 func TestFairReplicaAcks(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	conn := master.Client(t).Conn()
-	defer conn.Close()
-	redistest.Eventually(t, 10*time.Second, "the replica to follow", func() bool {
-		return conn.Set(t.Context(), "written", 1, time.Minute).Err() == nil && conn.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
-	})
+	replica.Follows(t, master)
 	acks := reentrant.WithReplicaAcks(1, 500*time.Millisecond)
 	clients := []*reentrant.Client{locktest.NewClient(t, master.Client(t), acks), locktest.NewClient(t, master.Client(t), acks)}
 	f := &fairTurns{t: t, name: "order", node: func() *redistest.Server { return master }}

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/worker"
 )
@@ -11,6 +13,7 @@ import (
 // Whatever a test starts has ended with it: no goroutine outlives the last one.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // many locks are lost here
+	logging.Disable()                              // and many servers are not reached
 	worker.Main()
 	leaktest.Main(m)
 }

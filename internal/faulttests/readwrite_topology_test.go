@@ -21,11 +21,7 @@ import (
 func TestReadWriteReplicaAcks(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	conn := master.Client(t).Conn()
-	defer conn.Close()
-	redistest.Eventually(t, 10*time.Second, "the replica to follow", func() bool {
-		return conn.Set(t.Context(), "written", 1, time.Minute).Err() == nil && conn.Wait(t.Context(), 1, 100*time.Millisecond).Val() == 1
-	})
+	replica.Follows(t, master)
 	c := locktest.NewClient(t, master.Client(t), reentrant.WithReplicaAcks(1, 500*time.Millisecond))
 	rw := c.NewReadWriteLock("order")
 	for i := range 20 {

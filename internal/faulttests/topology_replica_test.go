@@ -19,9 +19,7 @@ func TestReleaseIsHeardAtAReplica(t *testing.T) {
 	host, port, err := net.SplitHostPort(master.Addr())
 	must(t, err)
 	replica.Do(t, "REPLICAOF", host, port)
-	redistest.Eventually(t, 10*time.Second, "the replica to follow", func() bool {
-		return replica.Info(t, "replication", "master_link_status") == "up"
-	})
+	replica.Follows(t, master)
 	redisson := replica.Client(t).Subscribe(ctx, "redisson_lock__channel:{l}")
 	defer redisson.Close()
 	_, err = redisson.Receive(ctx)
@@ -41,9 +39,7 @@ func TestHandoffsAskTheReplica(t *testing.T) {
 	const goroutines, rounds = 4, 20
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	redistest.Eventually(t, 20*time.Second, "the replica to follow", func() bool {
-		return replica.Info(t, "replication", "master_link_status") == "up"
-	})
+	replica.Follows(t, master)
 	c := locktest.NewClient(t, master.Client(t), locktest.WriteBehind, reentrant.WithReplicaAcks(1, 2*time.Second))
 	locktest.Contend(t, "l", []*reentrant.Client{c}, goroutines, rounds)
 	stats := c.Stats()
@@ -76,9 +72,7 @@ func TestUnlockLeavesTheRefusedBehind(t *testing.T) {
 	const ack, waiters = time.Second, 5
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
-	redistest.Eventually(t, 20*time.Second, "the replica follows", func() bool {
-		return replica.Info(t, "replication", "master_link_status") == "up"
-	})
+	replica.Follows(t, master)
 	c := faultClient(t, master.Client(t), reentrant.WithReplicaAcks(1, ack))
 	l := c.NewLock("l")
 	hold, err := l.Acquire(owner(t.Context(), "me"))

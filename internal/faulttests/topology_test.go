@@ -52,12 +52,7 @@ func TestReplicaAcks(t *testing.T) {
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
 	admin := master.Client(t)
-	// WAIT without a write before it on the connection counts a replica that is still loading.
-	conn := admin.Conn()
-	defer conn.Close()
-	redistest.Eventually(t, 10*time.Second, "the replica to follow", func() bool {
-		return conn.Set(ctx, "written", 1, time.Minute).Err() == nil && conn.Wait(ctx, 1, 100*time.Millisecond).Val() == 1
-	})
+	replica.Follows(t, master)
 	c := locktest.NewClient(t, master.Client(t), reentrant.WithReplicaAcks(1, 500*time.Millisecond))
 	l := c.NewLock("order")
 	must(t, l.Lock(ctx))

@@ -96,6 +96,7 @@ func TestReplicaFollowsMaster(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Start(t, redistest.WithReplicaOf(master))
+	replica.Follows(t, master)
 	master.Do(t, "SET", "k", "v")
 	redistest.Eventually(t, 10*time.Second, "the replica has k", func() bool {
 		return replica.Do(t, "GET", "k") == "v"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/oracle"
@@ -18,14 +18,9 @@ import (
 
 func TestMain(m *testing.M) {
 	worker.Main()
-	redis.SetLogger(silent{})
+	logging.Disable()
 	leaktest.Main(m)
 }
-
-// silent is for go-redis' reports of connections that were cut on purpose.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // patience is for the end, when nothing is in the way any more.
 const patience = 60 * time.Second

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +23,7 @@ type app struct {
 
 // Main runs the program and returns its exit code.
 func Main(args []string, in *os.File, out, errs io.Writer) int {
-	redis.SetLogger(silent{}) // what it says is in the errors
+	logging.Disable() // what it says is in the errors
 	a := &app{in: in, out: out, errs: errs}
 	root := a.root()
 	root.SetArgs(args)
@@ -34,10 +34,6 @@ func Main(args []string, in *os.File, out, errs io.Writer) int {
 	}
 	return codeOf(err)
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // complain says what is wrong, and what to do.
 func (a *app) complain(err error) {
