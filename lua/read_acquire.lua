@@ -4,7 +4,7 @@
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
--- KEYS[3] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[3] turn     string: the client that was woken and may take the free lock; or the readers' phase (rw)
 -- KEYS[4] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
 -- KEYS[5] readers  sorted set: client that waits to read -> arrival
 -- KEYS[6] barrier  string: a writer waits, and no further reader enters
@@ -48,23 +48,24 @@ if joins then
   if not held then
     return {-2}
   end
-  barred = woken ~= 'r' and ARGV[10] ~= '1' and redis.call('EXISTS', barrier) == 1
+  barred = not phase(woken) and ARGV[10] ~= '1' and redis.call('EXISTS', barrier) == 1
   granted = not barred
 elseif held then
 elseif not mode then
-  granted = not woken or woken == 'r' or woken == client or woken == '*' and ARGV[8] == '1'
+  granted = not woken or phase(woken) or woken == client or woken == '*' and ARGV[8] == '1'
 elseif mode == 'read' then
-  barred = woken ~= 'r' and ARGV[10] ~= '1' and redis.call('EXISTS', barrier) == 1
+  barred = not phase(woken) and ARGV[10] ~= '1' and redis.call('EXISTS', barrier) == 1
   granted = not barred
 else
   granted = redis.call('HEXISTS', lock, ARGV[9]) == 1
 end
 
 if not granted then
-  if not mode then
-    return {0, redis.call('PTTL', turn), woken == '*' and '*' or '', tonumber(ARGV[7]), 0}
-  end
+  -- A client that finds the free lock kept for a writer registers, too: after that write it is told.
   local ttl, since, rank = redis.call('PTTL', lock), tonumber(ARGV[7]), 0
+  if not mode then
+    ttl = redis.call('PTTL', turn)
+  end
   if barred then
     ttl = math.max(0, math.min(ttl, redis.call('PTTL', barrier))) -- a writer that waits sets it again
   end
@@ -74,7 +75,7 @@ if not granted then
       return rank
     end
   end
-  return {0, ttl, others(lock), since, rank}
+  return {0, ttl, mode and others(lock) or woken == '*' and '*' or '', since, rank}
 end
 
 -- Redis does not roll a script back: what can fail comes before the first write. The marker comes first: without the field it
@@ -100,6 +101,8 @@ if left < lease then
 end
 if woken == client or woken == '*' then
   redis.pcall('DEL', turn)
+elseif phase(woken) then
+  come(turn, woken, client)
 end
 if ARGV[7] ~= '0' then
   redis.pcall('ZREM', readers, client)

@@ -24,11 +24,16 @@
 --    would miss the first.
 -- Everything is pcall: the lock has been let go of, and nothing may fail any more.
 --
+-- phase reports whether the turn is the readers', 'r', and behind it ':' and the id of each client that was told and has not
+-- read yet. come takes a client out of it. When all have come, the phase ends 3 ms later: a client may have
+-- further readers, each with a lease of its own, whose commands follow. Without that each write would be followed by the
+-- whole phase, also where reads are short. come returns whether others are still to come.
+--
 -- left is called when the field of a writer, or of a reader outside a write, has gone. It frees the lock if nobody is left,
 -- also of readers that have died, turns a write into the reads that its owner has inside it, and cuts the TTL to that of
 -- the reader that lives longest.
 
-local barrier_ms = 3000
+local barrier_ms, last_ms = 3000, 3
 
 local function layout(lock)
   local mode = redis.call('HGET', lock, 'mode')
@@ -100,18 +105,39 @@ local function keep(turn, for_whom, ms)
   return true
 end
 
+local function phase(woken)
+  return woken and string.byte(woken) == 114 -- 'r'
+end
+
+local function come(turn, woken, client)
+  local from, to = string.find(woken, ':' .. client, 1, true)
+  if not from then
+    return woken ~= 'r'
+  end
+  local rest = string.sub(woken, 1, from - 1) .. string.sub(woken, to + 1)
+  if rest == 'r' then
+    redis.pcall('SET', turn, rest, 'PX', last_ms)
+  else
+    redis.pcall('SET', turn, rest, 'KEEPTTL')
+  end
+  return rest ~= 'r'
+end
+
 local function tell_readers(turn, waiters, readers, barrier, channel, publish, pause, counted, yields)
   local all = redis.pcall('ZRANGE', readers, 0, 127) -- bounds one script; the rest polls
   if all.err or not all[1] then
     return false
   end
-  local heard = false
+  local told = 'r'
   for _, client in ipairs(all) do
     redis.pcall('ZREM', readers, client)
     local n = redis.pcall(publish, channel .. ':' .. client, '0')
-    heard = heard or type(n) == 'number' and (n > 0 or not counted)
+    if type(n) == 'number' and (n > 0 or not counted) then
+      told = told .. ':' .. client
+    end
   end
-  if heard and not yields and keep(turn, 'r', math.floor(pause / 5)) then
+  local heard = told ~= 'r'
+  if heard and not yields and keep(turn, told, math.floor(pause / 5)) then
     local writers = redis.pcall('ZCARD', waiters)
     if type(writers) == 'number' and writers > 0 then
       redis.pcall('SET', barrier, '*', 'PX', barrier_ms)

@@ -2,7 +2,7 @@
 -- the lock on.
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
--- KEYS[2] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[2] turn     string: the client that was woken and may take the free lock; or the readers' phase (rw)
 -- KEYS[3] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
 -- KEYS[4] readers  sorted set: client that waits to read -> arrival
 -- KEYS[5] barrier  string: a writer waits, and no further reader enters

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
--- KEYS[3] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[3] turn     string: the client that was woken and may take the free lock; or the readers' phase (rw)
 -- KEYS[4] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
 -- KEYS[5] readers  sorted set: client that waits to read -> arrival
 -- KEYS[6] barrier  string: a writer waits, and no further reader enters
@@ -35,12 +35,16 @@ if mode == 'read' and redis.call('EXISTS', barrier) == 1 and redis.call('ZCARD',
   return {1}
 end
 local woken = redis.call('GET', turn)
-if mode or woken and woken ~= ARGV[1] and woken ~= '*' and woken ~= 'r' then
+if mode or woken and woken ~= ARGV[1] and woken ~= '*' and not phase(woken) then
   return {0} -- the holders, or the client that was woken, wake the next one
 end
-if woken and woken ~= 'r' then
+if phase(woken) then
+  if come(turn, woken, ARGV[1]) then
+    return {0} -- others are still to come
+  end
+elseif woken then
   redis.call('DEL', turn)
 end
--- After the phase of readers, of which this client may have been the only one, a writer comes.
+-- After the phase of readers, of which this client was the last to come, a writer comes.
 pass(true, false, turn, waiters, readers, barrier, ARGV[4], ARGV[5])
 return {1}

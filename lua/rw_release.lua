@@ -3,7 +3,7 @@
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
--- KEYS[3] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[3] turn     string: the client that was woken and may take the free lock; or the readers' phase (rw)
 -- KEYS[4] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
 -- KEYS[5] readers  sorted set: client that waits to read -> arrival
 -- KEYS[6] barrier  string: a writer waits, and no further reader enters

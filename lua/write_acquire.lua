@@ -3,7 +3,7 @@
 --
 -- KEYS[1] lock     hash: mode -> read or write, owner -> hold count
 -- KEYS[2] epoch    string: commands of this client numbered below it are stale
--- KEYS[3] turn     string: the client that was woken and may take the free lock; r: all readers may
+-- KEYS[3] turn     string: the client that was woken and may take the free lock; or the readers' phase (rw)
 -- KEYS[4] waiters  sorted set: client that waits to write -> arrival in microseconds of Redis' clock
 -- KEYS[5] readers  sorted set: client that waits to read -> arrival
 -- KEYS[6] barrier  string: a writer waits, and no further reader enters
@@ -38,21 +38,24 @@ if ARGV[4] ~= '0' then
 end
 
 local held = mode == 'write' and redis.call('HEXISTS', lock, owner) == 1
-if not held and not mode and woken and woken ~= client and not (woken == '*' and ARGV[8] == '1') then
-  return {0, redis.call('PTTL', turn), woken == '*' and '*' or '', tonumber(ARGV[7]), 0}
-end
-if not held and mode then
+-- A client that finds the free lock kept for another registers, too: the other may have it and let go of it long
+-- before the turn is over, and nobody would be told of that.
+local kept = not mode and woken and woken ~= client and not (woken == '*' and ARGV[8] == '1')
+if not held and (mode or kept) then
   local ttl, since, rank = redis.call('PTTL', lock), tonumber(ARGV[7]), 0
+  if kept then
+    ttl = redis.call('PTTL', turn)
+  end
   if ARGV[6] ~= '0' then
     since, rank = register(waiters, readers, client, since, ARGV[6])
     if not since then
       return rank
     end
-    if mode == 'read' and ARGV[9] ~= '1' then
+    if (mode == 'read' or kept and phase(woken)) and ARGV[9] ~= '1' then
       redis.call('SET', barrier, client, 'PX', barrier_ms)
     end
   end
-  return {0, ttl, others(lock), since, rank}
+  return {0, ttl, mode and others(lock) or woken == '*' and '*' or '', since, rank}
 end
 
 -- Redis does not roll a script back: what can fail comes before the HSET.
