@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redlatch/redlatch/cmd/redlatch/internal/child"
 	"github.com/redlatch/redlatch/reentrant"
@@ -84,5 +83,3 @@ func (r *runner) attend(c *child.Child, h hold) (lost bool) {
 		}
 	}
 }
-
-func lastRune(s string) (rune, int) { return utf8.DecodeLastRuneInString(s) }

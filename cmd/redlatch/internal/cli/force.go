@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/redlatch/redlatch/internal/view"
 )
 
 func (a *app) forceCommand() *cobra.Command {
@@ -46,7 +48,8 @@ func (a *app) force(cmd *cobra.Command, r *redlatch, name, holder string, yes bo
 	if err != nil {
 		return err
 	}
-	seen := rowOf(info, r.grants(ctx))
+	since, _ := view.GrantsOf(ctx, r.Client)
+	seen := view.Of(info, since)
 	switch {
 	case !info.Held:
 		return a.forced(&seen, false, "is free")
@@ -57,7 +60,7 @@ func (a *app) force(cmd *cobra.Command, r *redlatch, name, holder string, yes bo
 	}
 	if !yes {
 		if err := a.ask(fmt.Sprintf("%s is held by %s for %s, lease left %s, %s waiting. Free it? [y/N] ",
-			name, seen.Holder, or(lasting(seen.Held), "?"), lasting(seen.Lease), seen.waiting())); err != nil {
+			name, seen.Holder, or(lasting(seen.Held), "?"), lasting(seen.Lease), waiting(&seen))); err != nil {
 			return err
 		}
 	}
@@ -81,11 +84,11 @@ func (a *app) force(cmd *cobra.Command, r *redlatch, name, holder string, yes bo
 }
 
 // forced says what came of it.
-func (a *app) forced(r *row, freed bool, what string) error {
+func (a *app) forced(r *view.Row, freed bool, what string) error {
 	if a.json {
 		if err := printJSON(a.out, struct {
 			Freed bool `json:"freed"`
-			*row
+			*view.Row
 		}{freed, r}); err != nil {
 			return err
 		}

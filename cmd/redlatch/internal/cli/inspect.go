@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch/internal/view"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
@@ -40,7 +42,7 @@ func (a *app) inspectCommand() *cobra.Command {
 }
 
 // describe prints one lock for people.
-func (a *app) describe(r *row) {
+func (a *app) describe(r *view.Row) {
 	say := func(what, format string, args ...any) {
 		fmt.Fprintf(a.out, "%-8s  %s\n", what, fmt.Sprintf(format, args...))
 	}
@@ -101,7 +103,7 @@ func (a *app) watch(ctx context.Context, r *redlatch, names []string, every time
 			return err
 		}
 		for i := range rows {
-			now := fmt.Sprint(rows[i].State, rows[i].Field, rows[i].Count, rows[i].queue(), len(rows[i].Others))
+			now := fmt.Sprint(rows[i].State, rows[i].Field, rows[i].Count, rows[i].Queue(), len(rows[i].Others))
 			if before[i] == now {
 				continue
 			}
@@ -115,14 +117,14 @@ func (a *app) watch(ctx context.Context, r *redlatch, names []string, every time
 	return nil
 }
 
-func (a *app) change(r *row) error {
+func (a *app) change(r *view.Row) error {
 	if a.json {
 		return printJSON(a.out, struct {
 			At time.Time `json:"at"`
-			*row
+			*view.Row
 		}{time.Now(), r})
 	}
-	_, err := fmt.Fprintf(a.out, "%s  %s  %s  %s  waiters %s\n", time.Now().Format("15:04:05.000"), r.Name, r.State, or(r.Holder, "-"), r.waiting())
+	_, err := fmt.Fprintf(a.out, "%s  %s  %s  %s  waiters %s\n", time.Now().Format("15:04:05.000"), r.Name, r.State, or(r.Holder, "-"), waiting(r))
 	return err
 }
 

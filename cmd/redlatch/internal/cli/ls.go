@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/redlatch/redlatch/internal/view"
 )
 
 // listing is what ls and top show.
@@ -91,10 +93,10 @@ func (l *listing) once(ctx context.Context, r *redlatch) error {
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return !l.wanted(&r) })
-	slices.SortStableFunc(rows, func(a, b row) int {
-		if l.every > 0 && a.queue() != b.queue() {
-			return cmp.Compare(b.queue(), a.queue())
+	rows = slices.DeleteFunc(rows, func(r view.Row) bool { return !l.wanted(&r) })
+	slices.SortStableFunc(rows, func(a, b view.Row) int {
+		if l.every > 0 && a.Queue() != b.Queue() {
+			return cmp.Compare(b.Queue(), a.Queue())
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
@@ -123,13 +125,13 @@ func (l *listing) find(ctx context.Context, r *redlatch) (names []string, err er
 }
 
 // wanted leaves out what has changed since it was found, and what the flags leave out.
-func (l *listing) wanted(r *row) bool {
+func (l *listing) wanted(r *view.Row) bool {
 	host, _ := os.Hostname()
 	switch {
 	case l.mine && !strings.Contains(r.Holder, "@"+host+":"):
 		return false
 	case l.waiting:
-		return r.queue() > 0
+		return r.Queue() > 0
 	}
 	return r.State != "free"
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -156,7 +157,7 @@ func (r *runner) clientName() string {
 		return c
 	}, filepath.Base(r.line[0]))
 	for len(name) > 64 {
-		_, size := lastRune(name)
+		_, size := utf8.DecodeLastRuneInString(name)
 		name = name[:len(name)-size]
 	}
 	return or(name, "redlatch")
