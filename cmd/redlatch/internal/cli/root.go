@@ -67,7 +67,7 @@ Exit codes of run are the command's. Otherwise: 64 usage, 69 no Redis, 75 busy, 
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.AddCommand(
 		a.runCommand(), a.lsCommand(), a.inspectCommand(), a.watchCommand(), a.topCommand(), a.forceCommand(),
-		a.acquireCommand(), a.extendCommand(), a.releaseCommand(), a.doctorCommand(),
+		a.acquireCommand(), a.extendCommand(), a.releaseCommand(), a.doctorCommand(), a.uiCommand(),
 	)
 	root.Args = asUsage(root.Args)
 	for _, c := range root.Commands() {
