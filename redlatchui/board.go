@@ -121,13 +121,9 @@ func (b *board) ask(ctx context.Context) (w word) {
 			names = append(names, h.Name)
 		}
 	}
-	names = append(names, b.namesSearched()...)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if w.More = len(names) - maxRows; w.More > 0 {
-		names = names[:maxRows]
-	}
-	w.More = max(0, w.More)
+	names = distinct(append(names, b.namesSearched()...)) // what is waited for comes first
+	w.More = max(0, len(names)-maxRows)
+	names = names[:len(names)-w.More]
 	rows, err := view.Look(ctx, b.client, names, since)
 	if err != nil {
 		w.Error = err.Error()
@@ -136,6 +132,16 @@ func (b *board) ask(ctx context.Context) (w word) {
 	slices.SortStableFunc(w.Rows, func(a, b view.Row) int { return b.Queue() - a.Queue() })
 	b.note(w.At, rows)
 	return w
+}
+
+// distinct leaves out what has come before.
+func distinct(names []string) []string {
+	seen := make(map[string]bool)
+	return slices.DeleteFunc(names, func(name string) bool {
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
 }
 
 func (b *board) namesSearched() (names []string) {
