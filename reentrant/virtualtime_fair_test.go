@@ -181,6 +181,40 @@ func TestTimeFairTryYields(t *testing.T) {
 	})
 }
 
+// A lease ends for its holder a little before it ends in Redis. In between the same owner has the lock again at once, ahead
+// of the line: it has never been free.
+func TestTimeFairSameOwnerAfterItsLease(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		a, b := v.client(), v.client()
+		first := owner(v.ctx, "first")
+		ok, err := a.NewFairLock("l").TryLock(first, 0, time.Second)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		var g grants
+		g.wg.Go(func() {
+			waiter := owner(v.ctx, "waiter")
+			must(t, b.NewFairLock("l").Lock(waiter))
+			g.add(0)
+			must(t, b.NewFairLock("l").Unlock(waiter))
+		})
+		v.pass(100 * time.Millisecond)
+		v.wantLine("waiter")
+		v.rdb[0].PExpire(v.ctx, "l", time.Minute) // Redis' clock is slow
+		v.pass(time.Second)
+		wants(t, a.NewFairLock("l").Unlock(first), reentrant.ErrLost)
+		began := time.Now()
+		must(t, a.NewFairLock("l").Lock(first))
+		if waited := time.Since(began); waited > 10*time.Millisecond {
+			t.Errorf("waited for %v", waited)
+		}
+		v.wantLine("waiter")
+		must(t, a.NewFairLock("l").Unlock(first))
+		g.want(t, 1)
+		v.wantLine()
+	})
+}
+
 // A call that ends without the lock leaves the line, and so do all calls when their Client closes.
 func TestTimeFairLeaves(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {

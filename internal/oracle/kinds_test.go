@@ -194,6 +194,16 @@ func TestOrder(t *testing.T) {
 			s.waits("a", 1010, 1012, 1050, 1060)
 			s.waits("b", 1015, 0, 1016, 1020).Nested = true
 		}, 0},
+		{"overtaken by an owner that Redis knew still", func(s *story) {
+			s.lost("b", 1000, 1012, 0).Lease = 30 * time.Millisecond
+			s.waits("a", 1005, 1010, 1050, 1060)
+			s.waits("b", 1015, 0, 1016, 1020)
+		}, 0},
+		{"overtaken by an owner whose lost lease is over", func(s *story) {
+			s.lost("b", 900, 912, 0).Lease = 30 * time.Millisecond
+			s.waits("a", 1005, 1010, 1050, 1060)
+			s.waits("b", 1015, 0, 1016, 1020)
+		}, 1},
 		{"overtaken while its client was cut off", disturbed(3, 1020, 1021), 0},
 		{"overtaken right after its client was cut off", disturbed(3, 500, 501), 0},
 		{"overtaken long after", disturbed(3, 1, 2), 1},

@@ -63,17 +63,26 @@ func outOfOrder(faults []history.Fault, lock string, list []*hold, since map[str
 }
 
 // firstHolds are the trusted holds of owners that had none, in the order of their grants. A nested call does not wait in
-// the line.
+// the line, and nor does the call of an owner that Redis still knows as the holder.
 func firstHolds(list []*hold) (first []*hold) {
 	over := make(map[string]history.Instant)
 	for _, x := range list {
 		if x.trusted() && !x.nested && x.call > over[x.owner] {
 			first = append(first, x)
 		}
-		over[x.owner] = max(over[x.owner], x.over)
+		over[x.owner] = max(over[x.owner], x.gone())
 	}
 	slices.SortStableFunc(first, func(a, b *hold) int { return cmp.Compare(a.from, b.from) })
 	return first
+}
+
+// gone is when Redis does not know the hold any more. After a loss, or a release that was not confirmed, it may for a lease:
+// a holder believes in its lease for a shorter time than Redis keeps it.
+func (h *hold) gone() history.Instant {
+	if h.released != nil && h.released.Outcome == history.OK || h.over == history.Never {
+		return h.over
+	}
+	return h.over.Add(h.lease)
 }
 
 // leftOut reports whether a waiter may have lost its place between at and its grant.
