@@ -73,7 +73,8 @@ type Client struct {
 	less chan struct{} // capacity 1: work has fallen, and a call of Close waits in finish
 
 	mu     sync.Mutex
-	states lockStates // guarded by mu; a lock state lives while it has users
+	states lockStates // guarded by mu (states.go)
+	unused idleStates // guarded by mu
 	lost   losses     // guarded by mu
 
 	// recent is one of states, or nil. Calls for a lock that is in much use find its state here, without mu.
@@ -200,62 +201,4 @@ func (c *Client) newLock(k *kind, name string, opts []LockOption) *Lock {
 		l.keys = l.kind.keys(c.cfg.prefix+name, c.id)
 	}
 	return l
-}
-
-// useState returns the state of a lock and makes the caller its user. The caller must call
-// lockState.dropUser when it is done.
-func (c *Client) useState(l *Lock) *lockState {
-	if s := c.recent.Load(); s != nil && s.of(l) && s.joinUsers() {
-		return s
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.states[l.kind.number][l.name]
-	if s == nil {
-		s = newLockState(c, l)
-		q := &s.sequencer
-		q.unknown = !c.inheritUntil.IsZero() && time.Now().Before(c.inheritUntil)
-		q.inherited = q.unknown
-		c.states[l.kind.number][l.name] = s
-	}
-	s.addUser()
-	c.recent.Store(s)
-	return s
-}
-
-// findState is useState for a lock state that is in use already; nil if there is none.
-func (c *Client) findState(l *Lock) *lockState {
-	if s := c.recent.Load(); s != nil && s.of(l) && s.joinUsers() {
-		return s
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.states[l.kind.number][l.name]
-	if s != nil {
-		s.addUser()
-	}
-	return s
-}
-
-// dropState removes a lock state that has no users, unless a call has become a user since. If a
-// command is still unanswered, this can happen:
-//
-//  1. The command is a release, which Redis has not run yet.
-//  2. The same owner takes the lock again, through a new lock state.
-//  3. Redis runs the release, which frees the new hold.
-//
-// So for the next 10 minutes every new lock state of this Client, whatever its name, begins by
-// setting an epoch, which voids the command. That costs little. dropState may read the sequencer without
-// the turn: only users have it, and there are none.
-func (c *Client) dropState(s *lockState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.users.Load() > 0 || c.states[s.kind.number][s.name] != s {
-		return
-	}
-	delete(c.states[s.kind.number], s.name)
-	c.recent.CompareAndSwap(s, nil)
-	if q := &s.sequencer; q.unknown && !q.inherited { // inheritUntil covers what was inherited
-		c.inheritUntil = time.Now().Add(inheritFor)
-	}
 }

@@ -18,9 +18,10 @@ type lockState struct {
 	keys lua.Keys
 
 	// users counts the calls, holds and clean-ups that use the lock state. Only a caller with Client.mu
-	// raises it from 0, and at 0 the Client drops the lock state (client.go). Above 0 it is no other than
+	// raises it from 0, and at 0 the Client may drop the lock state (states.go). Above 0 it is no other than
 	// the state that Client.states has for the lock.
 	users atomic.Int64
+	idle  bool // Client.unused has it; guarded by Client.mu
 
 	sequencer sequencer // who may send a command
 

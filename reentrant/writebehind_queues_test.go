@@ -62,6 +62,6 @@ func TestBehindQueuesAreDropped(t *testing.T) {
 	redistest.Eventually(t, 5*time.Second, "no queue is left", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.states[plain.number]) == 0
+		return statesInUse(c, plain) == 0
 	})
 }
