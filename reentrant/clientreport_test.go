@@ -10,6 +10,20 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
+// The first report is written as the call for the first lock begins. A second later there is one that has the lock.
+func TestTimeFirstReports(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T, v *virtual) {
+		a := v.client(reentrant.WithClientName("billing"))
+		must(t, a.NewLock("l").Lock(asHolder(t)))
+		v.pass(1100 * time.Millisecond)
+		all, err := v.client().Clients(v.ctx)
+		if must(t, err); len(all) != 1 || all[0].Held != 1 || len(all[0].Oldest) != 1 {
+			t.Errorf("%+v", all)
+		}
+		must(t, a.NewLock("l").Unlock(asHolder(t)))
+	})
+}
+
 // A Client with a name reports what it holds, until it closes.
 func TestTimeClientReports(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T, v *virtual) {

@@ -18,6 +18,9 @@ const (
 	cardTTL = time.Minute
 	// cardPeriod is how often the key is written: two of three may fail.
 	cardPeriod = cardTTL / 3
+	// firstReport is when the first report is written again. The first one was written as the call for the first lock began,
+	// and says that nothing is held.
+	firstReport = time.Second
 
 	maxClientName = 64  // bytes
 	maxHost       = 255 // bytes
@@ -29,7 +32,8 @@ const (
 //
 // The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, and its report in another,
 // both with a TTL of a minute; it has a place in a sorted set of all such Clients, redlatch_client:{prefix}.
-// It writes them every 20 s while it has locks, or calls that take one, and [Client.Close] deletes them.
+// It writes them every 20 s while it has locks, or calls that take one, and once more a second after the first time;
+// [Client.Close] deletes them.
 // The Redis user needs a right to such keys, which [Client.Check] looks at. Without that right the Client
 // has no name, and all else works. Clients with another prefix do not find the name. Without the option
 // the Client writes nothing.
@@ -121,10 +125,17 @@ func (r *nameRecord) renew() {
 			r.used.Store(false)
 		}
 	}()
-	for {
+	for first := true; ; first = false {
 		r.used.Store(false)
 		r.write()
-		if !r.c.pause(cardPeriod) || r.idle() {
+		rest := cardPeriod
+		if first && r.c.pause(firstReport) {
+			rest -= firstReport
+			if r.c.held.Load() > 0 {
+				r.write()
+			}
+		}
+		if !r.c.pause(rest) || r.idle() {
 			over = true
 			return
 		}
