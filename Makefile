@@ -47,6 +47,7 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 	go mod tidy -diff
 	go mod tidy -C examples/hourlyjob/cron -diff
 	go mod tidy -C cmd/redlatch -diff
+	go mod tidy -C redlatchui/browsertests -diff
 	@diff=$$(go mod tidy -C benchmarks -e -diff | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
 	  [ -z "$$diff" ] || { printf 'go mod tidy would change benchmarks:\n%s\n' "$$diff" >&2; exit 1; }
 	go vet ./...
@@ -80,6 +81,16 @@ command: tools ## vet, staticcheck and test the command redlatch, and build it f
 	GOOS=darwin go vet -C cmd/redlatch .
 	go run -C cmd/redlatch $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C cmd/redlatch -race -count=1 -timeout 3m ./...
+
+browser: tools ## try the page of redlatchui in a browser without a screen; installs Chromium if there is no browser
+	@sh .ci/tools browser
+	go vet -C redlatchui/browsertests ./...
+	go run -C redlatchui/browsertests $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -timeout 5m ./...
+
+pictures: tools ## write the documents' pictures of the page anew, into docs/
+	@sh .ci/tools browser
+	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -run TestPictures ./... -pictures "$$PWD/docs"
 
 # Static: without cgo they need no C library. What does not work on Windows is in docs/cli.md.
 dist: ## build the command redlatch into dist/, for linux, darwin and windows
@@ -123,4 +134,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: command dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: browser pictures command dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools

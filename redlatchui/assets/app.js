@@ -21,54 +21,100 @@ function lasting(seconds) {
 
 let word = null; // the last that the server has said
 let came = 0; // when, in ms of this machine
-const longest = new Map(); // the longest lease that was seen of each lock, for the bar
 
 const since = () => (performance.now() - came) / 1000;
 
-function leaseLeft(row) {
-  return row.lease_seconds == null ? null : Math.max(0, row.lease_seconds - since());
+// Row is one line of the table. Its elements stay the same while the lock is shown, so that a click, the focus of the
+// keyboard and a selection are not lost when Redis has said something new.
+class Row {
+  constructor(name) {
+    this.name = make("button", { className: "name", onclick: () => { location.hash = encodeURIComponent(name); } }, name);
+    this.kind = make("span", { className: "kind" });
+    this.holder = make("span", { className: "holder" });
+    this.from = make("span");
+    this.others = make("span", { className: "dim" });
+    this.held = make("td");
+    this.fill = make("i");
+    this.bar = make("span", { className: "bar" }, this.fill);
+    this.lease = make("span");
+    this.holds = make("td", { className: "n" });
+    this.line = make("span");
+    this.first = make("span", { className: "dim" });
+    this.token = make("td", { className: "token" });
+    this.free = make("button", { className: "free", onclick: () => ask(this.row) }, "Free…");
+    this.tr = make("tr", {}, make("td", {}, this.name, this.kind), make("td", {}, this.holder, this.from, this.others), this.held,
+      make("td", {}, this.bar, this.lease), this.holds, make("td", {}, this.line, this.first), this.token, make("td", {}, this.free));
+    this.tr.dataset.name = name;
+    this.longest = 0; // the longest lease that was seen, for the bar
+  }
+
+  show(row) {
+    this.row = row;
+    text(this.kind, row.kind === "plain" ? "" : row.kind);
+    text(this.holder, short(row.holder || row.state));
+    this.holder.title = row.holder || "";
+    this.holder.classList.toggle("dim", !row.holder);
+    text(this.from, row.from || "");
+    this.from.className = "from " + (row.from || "");
+    text(this.others, row.others && row.others.length ? ` and ${row.others.length} more` : "");
+    text(this.held, row.held_seconds == null ? "–" : lasting(row.held_seconds + since()));
+    text(this.holds, row.count ? String(row.count) : "–");
+    text(this.token, row.token ? String(row.token) : "–");
+    this.free.hidden = !write || !row.field;
+    this.showLease(row);
+    const n = waiting(row);
+    text(this.line, n ? String(n) : "–");
+    this.line.className = n ? "queue" : "dim";
+    const first = Math.max(0, ...(row.waiters || []).map((w) => (w.seconds == null ? 0 : w.seconds + since())));
+    text(this.first, first > 0 ? ` first ${lasting(first)} ago` : "");
+  }
+
+  showLease(row) {
+    const left = row.lease_seconds == null ? null : Math.max(0, row.lease_seconds - since());
+    this.bar.hidden = left == null;
+    text(this.lease, left != null ? lasting(left) : row.state === "free" ? "–" : "no end");
+    if (left == null) return;
+    this.longest = Math.max(this.longest, left, 0.001);
+    const part = left / this.longest;
+    this.fill.style.width = 100 * part + "%";
+    this.fill.classList.toggle("low", part < 0.25);
+  }
 }
 
-function bar(row) {
-  const left = leaseLeft(row);
-  if (left == null) return make("span", { className: "dim" }, row.state === "free" ? "–" : "no end");
-  const all = Math.max(longest.get(row.name) || 0, left, 0.001);
-  longest.set(row.name, all);
-  const fill = make("i", { className: left < all / 4 ? "low" : "" });
-  fill.style.width = (100 * left) / all + "%";
-  return make("span", {}, make("span", { className: "bar" }, fill), lasting(left));
+// short shortens the IDs of Clients without a name.
+const short = (who) => who.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "$1…");
+
+// text sets a text that has changed.
+function text(element, value) {
+  if (element.textContent !== value) element.textContent = value;
 }
 
-function queue(row) {
-  const n = (row.waiters || []).length + Math.max(0, row.redisson_waiters || 0);
-  if (n === 0) return make("span", { className: "dim" }, "–");
-  const first = Math.max(0, ...(row.waiters || []).map((w) => (w.seconds == null ? 0 : w.seconds + since())));
-  return make("span", {}, make("span", { className: "queue" }, String(n)), first > 0 ? `, first ${lasting(first)}` : "");
-}
+const waiting = (row) => (row.waiters || []).length + Math.max(0, row.redisson_waiters || 0);
 
-function rowOf(row) {
-  const name = make("button", { className: "name", onclick: () => showOne(row.name) }, row.name);
-  const cells = [
-    make("td", {}, name, ...(row.kind === "plain" ? [] : [make("span", { className: "kind" }, row.kind)])),
-    make("td", {}, row.holder || make("span", { className: "dim" }, row.state), ...(row.from ? [make("span", { className: "from " + row.from }, row.from)] : []),
-      ...(row.others && row.others.length ? [make("span", { className: "dim" }, ` and ${row.others.length} more`)] : [])),
-    make("td", {}, row.held_seconds == null ? "–" : lasting(row.held_seconds + since())),
-    make("td", {}, bar(row)),
-    make("td", { className: "n" }, row.count ? String(row.count) : "–"),
-    make("td", {}, queue(row)),
-    make("td", {}, row.token ? String(row.token) : "–"),
-    make("td", {}, ...(write && row.field ? [make("button", { onclick: () => ask(row) }, "Free")] : [])),
-  ];
-  const tr = make("tr", {}, ...cells);
-  tr.dataset.name = row.name;
-  return tr;
+const lines = new Map(); // a Row for each lock that is shown
+
+// drawRows puts the rows into their order, and moves only those that have another place.
+function drawRows(rows) {
+  const names = new Set(rows.map((row) => row.name));
+  for (const [name, line] of lines) {
+    if (names.has(name)) continue;
+    line.tr.remove();
+    lines.delete(name);
+  }
+  const body = $("#rows");
+  rows.forEach((row, at) => {
+    if (!lines.has(row.name)) lines.set(row.name, new Row(row.name));
+    const line = lines.get(row.name);
+    line.show(row);
+    if (body.children[at] !== line.tr) body.insertBefore(line.tr, body.children[at] || null);
+  });
 }
 
 function sums() {
   const clients = word.clients || [];
   const add = (key) => clients.reduce((n, c) => n + (c[key] || 0), 0);
   const oldest = Math.max(-1, ...word.rows.map((r) => r.held_seconds ?? -1));
-  const line = Math.max(0, ...word.rows.map((r) => (r.waiters || []).length + Math.max(0, r.redisson_waiters || 0)));
+  const line = Math.max(0, ...word.rows.map(waiting));
   const all = [["Clients", clients.length], ["held", add("held")], ["waiting", add("waiting")], ["longest queue", line],
     ["oldest hold", oldest < 0 ? "–" : lasting(oldest + since())], ["losses", add("losses"), true], ["failed renewals", add("renew_failures"), true]];
   $("#sums").replaceChildren(...all.map(([what, n, bad]) => make("div", { className: bad && n > 0 ? "bad" : "" }, make("dt", {}, what), make("dd", {}, String(n)))));
@@ -79,11 +125,12 @@ function draw() {
   $("#trouble").hidden = !word.error;
   $("#trouble").textContent = word.error ? "Redis: " + word.error : "";
   const rows = word.rows || (word.rows = []);
-  $("#rows").replaceChildren(...rows.map(rowOf));
+  drawRows(rows);
   $("#none").hidden = rows.length > 0;
   $("#more").hidden = !word.more;
   $("#more").textContent = word.more ? `${word.more} more are not shown.` : "";
   sums();
+  if ($("#one").open) showOne();
 }
 
 async function post(path, value) {
@@ -92,25 +139,49 @@ async function post(path, value) {
   return answer.json();
 }
 
-async function showOne(name) {
-  const dialog = $("#one");
-  const answer = await fetch(root + "lock?name=" + encodeURIComponent(name));
-  $("h2", dialog).textContent = name;
-  if (!answer.ok) {
-    $("dl", dialog).replaceChildren(make("dd", {}, await answer.text()));
-  } else {
-    const { row, changes } = await answer.json();
-    const facts = [["state", row.state], ["kind", row.kind], ["holder", row.holder], ["field", row.field], ["holds", row.count], ["held for", row.held_seconds == null ? null : lasting(row.held_seconds)],
-      ["lease left", row.lease_seconds == null ? null : lasting(row.lease_seconds)], ["token", row.token], ["also", (row.others || []).join(", ")]];
-    $("dl", dialog).replaceChildren(...facts.filter(([, v]) => v).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, String(v))]));
-    $("ol", dialog).replaceChildren(...(row.waiters || []).map((w) => make("li", {}, w.who + (w.seconds == null ? "" : ", " + lasting(w.seconds)))));
-    $("tbody", dialog).replaceChildren(...(changes || []).toReversed().map((c) =>
-      make("tr", {}, make("td", { className: "dim" }, new Date(c.at).toLocaleTimeString()), make("td", {}, c.state), make("td", {}, c.holder || ""), make("td", {}, c.queue ? `${c.queue} waiting` : ""))));
-    const quoted = JSON.stringify(name);
-    $("pre", dialog).textContent = `HGETALL ${quoted}\nPTTL ${quoted}`;
+// The page of one lock is this page with the lock's name behind "#", so it can be kept and passed on.
+const chosen = () => {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // typed by hand
   }
+};
+
+async function showOne() {
+  const name = chosen();
+  const dialog = $("#one");
+  if (!name) return dialog.close();
+  const answer = await fetch(root + "lock?name=" + encodeURIComponent(name));
+  const said = answer.ok ? await answer.json() : { trouble: await answer.text() };
+  if (chosen() !== name) return; // another one meanwhile
+  text($("h2", dialog), name);
+  $("#facts").hidden = !answer.ok;
+  text($("#one-trouble"), said.trouble || "");
+  if (answer.ok) describe(dialog, said.row, said.changes || []);
+  const quoted = JSON.stringify(name);
+  text($("pre", dialog), `TYPE ${quoted}\nHGETALL ${quoted}\nPTTL ${quoted}`);
   if (!dialog.open) dialog.showModal();
 }
+
+function describe(dialog, row, changes) {
+  const facts = [["state", row.state], ["kind", row.kind], ["holder", row.holder], ["field", row.field], ["holds", row.count],
+    ["held for", row.held_seconds == null ? null : lasting(row.held_seconds)], ["lease left", row.lease_seconds == null ? null : lasting(row.lease_seconds)],
+    ["token", row.token], ["also", (row.others || []).join(", ")]];
+  $("dl", dialog).replaceChildren(...facts.filter(([, v]) => v).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, String(v))]));
+  const inLine = (row.waiters || []).map((w) => make("li", {}, w.who, ...(w.seconds == null ? [] : [make("span", { className: "dim" }, ` for ${lasting(w.seconds)}`)])));
+  if (row.redisson_waiters > 0) inLine.push(make("li", {}, `${row.redisson_waiters} of Redisson`));
+  $("ol", dialog).replaceChildren(...inLine);
+  $("#line").hidden = inLine.length === 0;
+  $("tbody", dialog).replaceChildren(...changes.toReversed().map((c) =>
+    make("tr", {}, make("td", { className: "dim" }, new Date(c.at).toLocaleTimeString("en-GB")), make("td", {}, c.state), make("td", {}, c.holder || ""), make("td", {}, c.queue ? `${c.queue} waiting` : ""))));
+}
+
+$("#one").addEventListener("close", () => {
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+});
+addEventListener("hashchange", showOne);
+if (chosen()) showOne();
 
 function ask(row) {
   const dialog = $("#ask");
@@ -154,13 +225,8 @@ source.onmessage = (event) => {
   if (next.error && word) next.rows = next.rows && next.rows.length ? next.rows : word.rows; // what there was
   word = next;
   came = performance.now();
-  if (!down) draw();
+  draw();
 };
-
-// While a button is pressed it must stay the same element: otherwise there is no click.
-let down = false;
-document.addEventListener("pointerdown", () => { down = true; });
-document.addEventListener("pointerup", () => { setTimeout(() => { down = false; }); });
 source.onerror = () => {
   $("#trouble").hidden = false;
   $("#trouble").textContent = "The connection to the server of this page is broken. Trying again.";
