@@ -1,14 +1,12 @@
 package redistest
 
 import (
-	"context"
-	"net"
-	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlatch/redlatch/internal/minired"
 )
 
 // MiniClusterClient returns a cluster client of m, which is closed with the test. Every
@@ -16,28 +14,19 @@ import (
 // here too.
 func MiniClusterClient(t testing.TB, m *miniredis.Miniredis, mods ...func(*redis.ClusterOptions)) *redis.ClusterClient {
 	t.Helper()
-	var closed atomic.Bool
+	door := minired.NewDoor(m)
 	opts := &redis.ClusterOptions{
-		Addrs: []string{"127.0.0.1:6379"},
-		Dialer: func(context.Context, string, string) (net.Conn, error) {
-			if closed.Load() {
-				return nil, net.ErrClosed
-			}
-			conn, err := m.Dial()
-			if err != nil {
-				return nil, err
-			}
-			return newBufferedConn(conn), nil
-		},
-		PoolSize:                 1024,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Addrs:                    []string{minired.Addr},
+		Dialer:                   door.Dial,
+		PoolSize:                 minired.PoolSize,
+		MaintNotificationsConfig: minired.NoNotifications(),
 	}
 	for _, mod := range mods {
 		mod(opts)
 	}
 	rdb := redis.NewClusterClient(opts)
 	t.Cleanup(func() {
-		closed.Store(true)
+		door.Shut()
 		rdb.Close()
 	})
 	return rdb

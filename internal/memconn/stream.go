@@ -1,4 +1,4 @@
-package redistest
+package memconn
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// stream is one direction of a bufferedConn: bytes in order, without a limit.
+// stream is one direction of a connection: bytes in order, without a limit.
 //
 // A reader waits on channels and timers only, never on a mutex for long, since a
 // bubble's time stands still while one of its goroutines waits for a mutex.
