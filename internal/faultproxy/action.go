@@ -1,11 +1,15 @@
 package faultproxy
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Action is what happens to a request that a [Rule] has picked.
 type Action struct {
 	kind  kind
 	delay time.Duration
+	text  []byte // of RefuseWith, in RESP
 }
 
 type kind int
@@ -21,6 +25,8 @@ const (
 	duplicate
 	holdRequest
 	stallRequest
+	delayReply
+	refuse
 )
 
 var (
@@ -62,3 +68,21 @@ var (
 // Delay sends the request on after d, and the ones behind it on its connection
 // after it. A client that has closed the connection by then does not stop it.
 func Delay(d time.Duration) Action { return Action{kind: delay, delay: d} }
+
+// DelayReply lets the server execute the request at once, and passes its reply on after d, and the ones behind it
+// on its connection after it.
+func DelayReply(d time.Duration) Action { return Action{kind: delayReply, delay: d} }
+
+// RefuseWith answers the request with an error, for example "LOADING Redis is loading the dataset in memory". The
+// server never sees the request.
+func RefuseWith(text string) Action {
+	return Action{kind: refuse, text: []byte("-" + strings.NewReplacer("\r", " ", "\n", " ").Replace(text) + "\r\n")}
+}
+
+// late is how much later the reply is to be passed on.
+func (a Action) late() time.Duration {
+	if a.kind == delayReply {
+		return a.delay
+	}
+	return 0
+}

@@ -28,6 +28,7 @@ func TestActionsOnIncr(t *testing.T) {
 	isEOF := func(err error) bool { return errors.Is(err, io.EOF) }
 	isReset := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) || isEOF(err) }
 	isNil := func(err error) bool { return err == nil }
+	isLoading := func(err error) bool { return err != nil && err.Error() == "LOADING later" }
 
 	for _, c := range []struct {
 		name   string
@@ -49,6 +50,9 @@ func TestActionsOnIncr(t *testing.T) {
 		{"SwallowRequest", faultproxy.SwallowRequest, true, isNil, 1, "1"},
 		{"Duplicate", faultproxy.Duplicate, false, isNil, 1, "2"},
 		{"Delay", faultproxy.Delay(time.Millisecond), false, isNil, 1, "1"},
+		{"DelayReply", faultproxy.DelayReply(time.Millisecond), false, isNil, 1, "1"},
+		{"RefuseWith", faultproxy.RefuseWith("LOADING later"), false, isLoading, 0, nil},
+		{"RefuseWith", faultproxy.RefuseWith("LOADING later"), true, isNil, 1, "1"},
 	} {
 		name := c.name
 		mods := []func(*redis.Options){impatient}

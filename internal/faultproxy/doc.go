@@ -1,5 +1,6 @@
-// Package faultproxy is a TCP proxy that stands between a Redis client and its
-// server in tests, and breaks what a [Rule] tells it to break.
+// Package faultproxy is a proxy that stands between a Redis client and its server
+// in tests, and breaks what a [Rule] tells it to break. [Start] begins one for TCP,
+// [Inside] one that needs no socket and works inside a testing/synctest bubble.
 //
 // It reads RESP, so it knows requests from replies and can do what a proxy of
 // bytes cannot: let the server execute an EVALSHA and lose the answer, execute a

@@ -1,6 +1,9 @@
 package faultproxy
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // reaction is what the session does when the server has answered a request.
 type reaction int
@@ -14,36 +17,45 @@ const (
 	resetSession          // close by RST instead of delivering
 )
 
+// answer is what is to become of one reply.
+type answer struct {
+	reaction
+	late    time.Duration // how much later the client gets it, and what is behind it
+	instead []byte        // what the client gets in its place; nil for the reply itself
+}
+
+func (a answer) plain() bool { return a.reaction == deliver && a.late == 0 && a.instead == nil }
+
 // expect notes, before a request is sent, what to do with its reply.
-func (s *session) expect(r reaction) {
+func (s *session) expect(a answer) {
 	// On a pub/sub connection requests and frames do not come in pairs (one
 	// SUBSCRIBE has as many confirmations as channels), so only a reaction that
 	// differs is noted, for the next frame that is not a message.
-	if s.class() == PubSub && r == deliver {
+	if s.class() == PubSub && a.plain() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending = append(s.pending, r)
+	s.pending = append(s.pending, a)
 }
 
 // reactTo finds what to do with a frame from the server.
-func (s *session) reactTo(f frame) reaction {
+func (s *session) reactTo(f frame) answer {
 	if s.class() == PubSub {
 		if isMessage(f) {
-			return deliver
+			return answer{late: time.Duration(s.p.messagesLate.Load())}
 		}
 	} else if f.kind == '>' {
-		return deliver // out of band: answers no request
+		return answer{} // out of band: answers no request
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.pending) == 0 {
-		return deliver // unasked, as "max number of clients reached" is
+		return answer{} // unasked, as "max number of clients reached" is
 	}
-	r := s.pending[0]
+	a := s.pending[0]
 	s.pending = s.pending[1:]
-	return r
+	return a
 }
 
 // down moves replies to the client until the server ends the connection.
@@ -61,7 +73,8 @@ func (s *session) down() {
 			}
 			return
 		}
-		switch s.reactTo(f) {
+		a := s.reactTo(f)
+		switch a.reaction {
 		case deliver:
 		case keep:
 			kept = f
@@ -80,7 +93,10 @@ func (s *session) down() {
 		if silent {
 			continue
 		}
-		if !s.p.gates.wait(downstream, s) {
+		if a.instead != nil {
+			f.raw = a.instead
+		}
+		if a.late > 0 && !s.pause(a.late) || !s.p.gates.wait(downstream, s) {
 			return
 		}
 		// A client that is gone is no reason to stop: the server is to read

@@ -1,7 +1,7 @@
 package faultproxy
 
 import (
-	"net"
+	"context"
 	"time"
 )
 
@@ -35,7 +35,7 @@ func (h *RuleHandle) Release() []string {
 	replies := make([]string, 0, len(requests))
 	for _, r := range requests {
 		r.from.close()
-		reply, err := r.execute(h.p.target)
+		reply, err := r.execute(h.p)
 		if err != nil {
 			h.p.tb.Errorf("faultproxy: executing a held request: %v", err)
 			continue
@@ -45,8 +45,10 @@ func (h *RuleHandle) Release() []string {
 	return replies
 }
 
-func (r *held) execute(target string) (string, error) {
-	conn, err := net.DialTimeout("tcp", target, releaseTimeout)
+func (r *held) execute(p *Proxy) (string, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, releaseTimeout)
+	defer cancel()
+	conn, err := p.dial(ctx)
 	if err != nil {
 		return "", err
 	}

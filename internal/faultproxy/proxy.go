@@ -13,18 +13,21 @@ import (
 // Proxy forwards connections to one server. Its methods may be called from any
 // goroutine.
 type Proxy struct {
-	tb     testing.TB
-	target string
-	port   *loopback.Port
-	gates  gates
-	slice  atomic.Int64 // see Slice
+	tb           testing.TB
+	target       string         // "" inside the process
+	port         *loopback.Port // nil inside the process
+	dial         func(ctx context.Context) (net.Conn, error)
+	gates        gates
+	slice        atomic.Int64 // see Slice
+	messagesLate atomic.Int64 // see DelayMessages
 
 	ctx    context.Context // ends when the proxy closes; for dials
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // of the sessions
 
 	mu       sync.Mutex
-	listener *listener             // guarded by mu; nil while connections are refused
+	listener *listener             // guarded by mu; nil while connections are refused, and inside the process
+	refusing bool                  // guarded by mu; see Refuse
 	closed   bool                  // guarded by mu
 	sessions map[*session]struct{} // guarded by mu
 	rules    []*RuleHandle         // guarded by mu
@@ -35,14 +38,10 @@ type Proxy struct {
 // test. The server need not be up.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
-	p := &Proxy{
-		tb:       t,
-		target:   target,
-		gates:    gates{changed: make(chan struct{})},
-		sessions: map[*session]struct{}{},
-		counts:   map[string]int{},
-	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p := newProxy(t, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", target)
+	})
+	p.target = target
 	for try := 0; ; try++ {
 		port, err := loopback.Claim()
 		if err != nil {
@@ -62,6 +61,19 @@ func Start(t testing.TB, target string) *Proxy {
 	return p
 }
 
+// newProxy makes a proxy that connects to its server by dial.
+func newProxy(t testing.TB, dial func(ctx context.Context) (net.Conn, error)) *Proxy {
+	p := &Proxy{
+		tb:       t,
+		dial:     dial,
+		gates:    gates{changed: make(chan struct{})},
+		sessions: map[*session]struct{}{},
+		counts:   map[string]int{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
+}
+
 // Addr is where clients connect. It stays the same over Refuse.
 func (p *Proxy) Addr() string { return p.port.Addr() }
 
@@ -71,8 +83,9 @@ func (p *Proxy) Refuse(refuse bool) {
 	p.tb.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.refusing = refuse
 	switch {
-	case p.closed:
+	case p.closed, p.port == nil:
 	case refuse && p.listener != nil:
 		p.listener.close()
 		p.listener = nil
@@ -122,5 +135,7 @@ func (p *Proxy) close() {
 	p.cancel()
 	p.CloseAll(Any)
 	p.wg.Wait()
-	p.port.Release()
+	if p.port != nil {
+		p.port.Release()
+	}
 }

@@ -14,7 +14,7 @@ import (
 // replies to the client. Each reads one side and writes the other.
 type session struct {
 	p      *Proxy
-	client *net.TCPConn
+	client net.Conn
 
 	subscribed atomic.Bool // set by up, before the request that subscribes is forwarded
 	forgotten  atomic.Bool // set by Forget
@@ -23,8 +23,8 @@ type session struct {
 	closeOnce sync.Once
 
 	mu      sync.Mutex
-	server  *net.TCPConn // written once, with mu held, before the pumps start; they read it freely
-	pending []reaction   // guarded by mu; for the replies to come, in order
+	server  net.Conn // written once, with mu held, before the pumps start; they read it freely
+	pending []answer // guarded by mu; for the replies to come, in order
 
 	handshake [][]byte // used by up; see remember
 }
@@ -37,7 +37,7 @@ func (s *session) class() Class {
 }
 
 // serve runs a session to its end.
-func (p *Proxy) serve(client *net.TCPConn) {
+func (p *Proxy) serve(client net.Conn) {
 	s := &session{p: p, client: client, done: make(chan struct{})}
 	defer s.close()
 	if !p.enter(s) {
@@ -58,7 +58,7 @@ func (p *Proxy) serve(client *net.TCPConn) {
 func (p *Proxy) enter(s *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.listener == nil {
+	if p.closed || p.refusing {
 		return false
 	}
 	p.sessions[s] = struct{}{}
@@ -73,13 +73,13 @@ func (p *Proxy) leave(s *session) {
 
 // dial connects to the server, and fails if the session is closed meanwhile.
 func (s *session) dial() bool {
-	conn, err := new(net.Dialer).DialContext(s.p.ctx, "tcp", s.p.target)
+	conn, err := s.p.dial(s.p.ctx)
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.server = conn.(*net.TCPConn) // from here on close closes it
+	s.server = conn // from here on close closes it
 	select {
 	case <-s.done:
 		s.server.Close()
@@ -102,10 +102,18 @@ func (s *session) close() {
 	})
 }
 
-// reset is close with a RST to the client instead of a FIN.
+// reset is close with a RST to the client instead of a FIN. Inside the process there is none.
 func (s *session) reset() {
-	_ = s.client.SetLinger(0) // fails only on a connection that is gone
+	if client, ok := s.client.(*net.TCPConn); ok {
+		_ = client.SetLinger(0) // fails only on a connection that is gone
+	}
 	s.close()
+}
+
+// closeWrite tells the server that nothing more comes. False: it could not be told.
+func (s *session) closeWrite() bool {
+	server, can := s.server.(interface{ CloseWrite() error })
+	return can && server.CloseWrite() == nil
 }
 
 // pause returns false if the session was closed meanwhile.

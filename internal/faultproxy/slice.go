@@ -9,7 +9,7 @@ import "net"
 func (p *Proxy) Slice(size int) { p.slice.Store(int64(size)) }
 
 // write passes a frame on.
-func (p *Proxy) write(to *net.TCPConn, b []byte) error {
+func (p *Proxy) write(to net.Conn, b []byte) error {
 	for len(b) > 0 {
 		n := len(b)
 		if size := int(p.slice.Load()); size > 0 {

@@ -27,7 +27,7 @@ func (s *session) up() {
 	// The client has gone. What it sent is on its way to the server all the
 	// same, so only this direction ends; down goes on until the server, having
 	// read everything, closes its side.
-	if !s.p.gates.wait(upstream, s) || s.server.CloseWrite() != nil {
+	if !s.p.gates.wait(upstream, s) || !s.closeWrite() {
 		s.close()
 	}
 }
@@ -56,10 +56,14 @@ func (s *session) request(req frame) bool {
 			return false
 		}
 	case duplicate:
-		return s.forward(req, keep) && s.forward(req, deliverKept)
+		return s.forward(req, answer{reaction: keep}) && s.forward(req, answer{reaction: deliverKept})
+	case refuse:
+		// The server answers the PING at the refused request's place in the line. On a connection of any class
+		// it answers with one frame.
+		return s.forward(frame{raw: []byte("*1\r\n$4\r\nPING\r\n")}, answer{instead: action.text})
 	}
 	s.remember(req)
-	return s.forward(req, reactionTo[action.kind])
+	return s.forward(req, answer{reaction: reactionTo[action.kind], late: action.late()})
 }
 
 var reactionTo = map[kind]reaction{
@@ -71,11 +75,11 @@ var reactionTo = map[kind]reaction{
 // forward sends a request to the server. When that fails the server has gone, or
 // the session was closed; the client learns it from down, and not before a closed
 // gate opens.
-func (s *session) forward(req frame, r reaction) bool {
+func (s *session) forward(req frame, a answer) bool {
 	if !s.p.gates.wait(upstream, s) {
 		return false
 	}
-	s.expect(r)
+	s.expect(a)
 	return s.p.write(s.server, req.raw) == nil
 }
 
