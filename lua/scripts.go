@@ -126,6 +126,9 @@ type script struct {
 	sha    any // the SHA1 as an argument: each command would allocate it anew
 }
 
+// all are the scripts of the package. Only the initialization of its variables adds to them.
+var all []*script
+
 func newScript(parts ...string) *script {
 	s := &script{}
 	for _, part := range parts {
@@ -133,6 +136,7 @@ func newScript(parts ...string) *script {
 	}
 	sum := sha1.Sum([]byte(s.source))
 	s.sha = hex.EncodeToString(sum[:])
+	all = append(all, s)
 	return s
 }
 

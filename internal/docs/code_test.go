@@ -22,7 +22,6 @@ var imports = map[string]string{
 	"http":      "net/http",
 	"log":       "log",
 	"logging":   "github.com/redis/go-redis/v9/logging",
-	"miniredis": "github.com/alicebob/miniredis/v2",
 	"multilock": "github.com/redlatch/redlatch/multilock",
 	"os":        "os",
 	"redis":     "github.com/redis/go-redis/v9",
