@@ -10,10 +10,21 @@ import "time"
 // They leave their event to the goroutine that tells Acquired (inform), which tells it afterwards. So no
 // goroutine waits for a slow event function.
 
-// announce calls f, which tells that an ownership has begun. Then it tells what happened meanwhile.
-func (o *ownership) announce(f func()) {
+// announced is what pending points to once Acquired and all pending events were told.
+var announced = new([]func())
+
+// announce calls f, which tells that a call has got the ownership. Then it tells what happened meanwhile.
+func (o *ownership) announce(call uint64, f func()) {
+	o.call = call // before pending says announced: until then no other goroutine reads it
 	defer o.tellPending()
 	f()
+}
+
+// got is the event that the call of w has got the ownership.
+func (o *ownership) got(w *waiter, waited time.Duration) Event {
+	return Event{
+		Ctx: w.ctx, Call: w.number, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Token: o.Token(), Waited: waited,
+	}
 }
 
 // tellPending tells what happened while another event was told, also if the function for that event has
@@ -21,7 +32,7 @@ func (o *ownership) announce(f func()) {
 func (o *ownership) tellPending() {
 	o.s.mu.Lock()
 	if o.pending == nil || len(*o.pending) == 0 {
-		o.pending, o.announced = nil, true
+		o.pending = announced
 		o.s.mu.Unlock()
 		return
 	}
@@ -33,13 +44,13 @@ func (o *ownership) tellPending() {
 }
 
 // inform calls f, which tells what has happened to an ownership: now, or after its Acquired. It drops f
-// if no call has got the ownership.
+// if no call has got the ownership. f may read o.call.
 func (o *ownership) inform(f func()) {
 	if o.s.c.mute {
 		return
 	}
 	o.s.mu.Lock()
-	now := o.announced
+	now := o.pending == announced
 	if !now && !o.Refused() {
 		if o.pending == nil {
 			o.pending = new([]func())
@@ -61,7 +72,10 @@ func (o *ownership) tellLost(err *LostError) {
 		c.observer.lost(e) // a loss is logged all the same, and no event comes before it
 		return
 	}
-	o.inform(func() { c.observer.lost(e) })
+	o.inform(func() {
+		e.Call = o.call
+		c.observer.lost(e)
+	})
 }
 
 // tellOver tells that an ownership was released. err says why there is no confirmation, and is nil if
@@ -73,6 +87,7 @@ func (o *ownership) tellOver(held time.Duration, err error) {
 	}
 	e := Event{Ctx: leaseOf(o.Lease()).by, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Held: held, Err: err}
 	o.inform(func() {
+		e.Call = o.call
 		if err != nil {
 			c.observer.unconfirmed(e)
 		} else {

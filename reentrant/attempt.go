@@ -99,8 +99,10 @@ func (f *flight) land(ctx context.Context, answer lua.Granted, err error) attemp
 	t.done()
 	if o := got.hold; o != nil && !s.c.mute {
 		// Without the turn: a slow event function must not hold up the lock's commands.
-		o.announce(func() {
-			s.c.acquired(Event{Ctx: f.w.ctx, Name: s.name, Kind: o.eventKind(), Owner: o.Owner(), Token: o.Token(), Waited: time.Since(f.w.Began)})
+		o.announce(f.w.number, func() {
+			e := o.got(f.w, time.Since(f.w.Began))
+			e.How = f.w.how()
+			s.c.acquired(e)
 		})
 	}
 	return got

@@ -24,6 +24,7 @@ import (
 // subscription while a call waits; in a Cluster two for each node and one more.
 type Client struct {
 	observer
+	calls    atomic.Uint64 // how many calls were numbered
 	counters counters
 	target
 	reach    reach

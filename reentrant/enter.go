@@ -39,6 +39,9 @@ func (l *Lock) complement(ctx context.Context, r *request) {
 	r.Lease, r.Fixed = l.c.leaseOf(r.terms)
 	r.ctx, r.Mode, r.Fencing, r.Began = ctx, l.mode, l.fencing, time.Now()
 	r.readersFirst = l.readersFirst
+	if l.c.numbers {
+		r.number = l.c.calls.Add(1)
+	}
 	r.SharedField = l.sharedField(r)
 	r.Guarded = l.kind.twoModes && l.mode == lockstate.Shared
 	r.quick, r.Single = l.c.quickLimit(r), r.single()
@@ -85,7 +88,7 @@ func (s *lockState) enter(ctx context.Context, r *request) (*ownership, error) {
 		e.has.nested(r, e.count)
 		return e.has, nil
 	case e.has != nil:
-		e.has.admitted(r.ctx, r.Began)
+		e.has.admitted(&r.caller, r.Began)
 		return e.has, nil
 	case o == nil:
 		return nil, e.err
@@ -184,7 +187,7 @@ func (s *lockState) wait(ctx context.Context, w *waiter, at arrival) (*ownership
 		s.c.granted(w)
 	}
 	if o != nil && w.Admitted() {
-		o.admitted(w.ctx, w.Began)
+		o.admitted(&w.caller, w.Began)
 	}
 	returned = true
 	s.c.recycle(w)

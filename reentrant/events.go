@@ -25,8 +25,11 @@ import (
 // The comment of each function names the fields of the [Event] that it gets. All but RenewFailed and
 // Resubscribed get Name and Owner, and all get Ctx.
 type Events struct {
-	Waiting   func(Event) // the call begins to wait: Holder, empty if it is not known yet
-	Acquired  func(Event) // a new hold, one that was handed over included: Waited, Token
+	Waiting func(Event) // the call begins to wait: Holder, empty if it is not known yet
+	// Woken: the call has a reason to try again, or a release has granted it the lock: How. Each is one of
+	// Stats.WakeUps. Of the calls that wait for a lock in one Client only the first is woken.
+	Woken     func(Event)
+	Acquired  func(Event) // a new hold, one that was handed over included: Waited, Token, How
 	Reentered func(Event) // the owner locked again: Count, Token, Waited
 	// NotAcquired: the call ends without the lock: Waited, Holder if it is known, Err a *NotAcquiredError,
 	// or the *LostError of a nested call.
@@ -56,6 +59,12 @@ type Event struct {
 	Kind  string // "read" or "write" of a [ReadWriteLock]; otherwise empty
 	Owner string // the owner's field in the lock's hash
 
+	// Call numbers the calls of a Client from 1: Waiting, Woken, Acquired, Reentered and NotAcquired of one
+	// call have the same number. Events about a hold have the number of the call that got it: Released, Unconfirmed,
+	// Lost, Renewed, and HandedOver that of the hold which it ends. It is 0 in events of neither.
+	Call uint64
+
+	How        How           // why the call tries again, or how it got the lock
 	Holder     string        // the other owner's field
 	HolderName string        // the name of its Client (WithClientName), with Holder, if it is known already
 	From       string        // the field of the owner that has released
@@ -74,11 +83,12 @@ type observer struct {
 	logger    *slog.Logger
 	incidents *incidents // nil if WithLogger was given
 	mute      bool       // no logger or function is to hear of an ownership, except of its loss
+	numbers   bool       // there may be functions to which the number of a call matters
 }
 
 func newObserver(cfg *config) observer {
 	events := cfg.events
-	o := observer{events: events, logger: cfg.logger, mute: cfg.logger == nil}
+	o := observer{events: events, logger: cfg.logger, mute: cfg.logger == nil, numbers: cfg.evented}
 	if !cfg.logged {
 		o.incidents = &incidents{}
 	}
@@ -120,6 +130,9 @@ func (e *Event) attrs() (attrs []slog.Attr) {
 	if e.From != "" {
 		attrs = append(attrs, slog.String("from", e.From))
 	}
+	if e.How != "" {
+		attrs = append(attrs, slog.String("how", string(e.How)))
+	}
 	if e.Count > 0 {
 		attrs = append(attrs, slog.Int("count", e.Count))
 	}
@@ -143,6 +156,10 @@ func (e *Event) attrs() (attrs []slog.Attr) {
 
 func (o *observer) waiting(e Event) {
 	o.tell(o.events.Waiting, slog.LevelDebug, "redlatch: waiting", e)
+}
+
+func (o *observer) woken(e Event) {
+	o.tell(o.events.Woken, slog.LevelDebug, "redlatch: woken", e)
 }
 
 func (o *observer) acquired(e Event) {
@@ -170,13 +187,15 @@ func (o *observer) granted(w *waiter) {
 	}
 	from, to := ownershipOf(w.HandedBy()), ownershipOf(w.Ownership())
 	e := Event{Ctx: w.ctx, Name: to.s.name, Kind: to.eventKind(), Owner: to.Owner(), From: from.Owner(), Held: to.Since().Sub(from.Since())}
-	got := Event{Ctx: w.ctx, Name: to.s.name, Kind: to.eventKind(), Owner: to.Owner(), Token: to.Token(), Waited: to.Since().Sub(w.Began)}
+	got := to.got(w, to.Since().Sub(w.Began))
+	got.How = HowHandoff
 	if from.Refused() {
-		to.announce(func() { o.acquired(got) })
+		to.announce(w.number, func() { o.acquired(got) })
 		return
 	}
 	from.inform(func() { // after its own Acquired
-		to.announce(func() {
+		e.Call = from.call
+		to.announce(w.number, func() {
 			defer o.acquired(got)
 			o.handedOver(e)
 		})

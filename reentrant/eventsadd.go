@@ -4,6 +4,7 @@ package reentrant
 func (e Events) and(other Events) Events {
 	return Events{
 		Waiting:      both(e.Waiting, other.Waiting),
+		Woken:        both(e.Woken, other.Woken),
 		Acquired:     both(e.Acquired, other.Acquired),
 		Reentered:    both(e.Reentered, other.Reentered),
 		NotAcquired:  both(e.NotAcquired, other.NotAcquired),

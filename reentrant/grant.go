@@ -94,9 +94,16 @@ func (s *lockState) takeGrant(w *waiter) *ownership {
 		return nil
 	}
 	o := s.acceptGrant(w, e)
-	if o != nil && !s.c.mute {
-		o.announce(func() { // without the turn, as after an attempt
-			s.c.acquired(Event{Ctx: w.ctx, Name: s.name, Kind: o.eventKind(), Owner: o.Owner(), Token: o.Token(), Waited: time.Since(w.Began)})
+	if o == nil {
+		return nil
+	}
+	w.wake(byMessage)
+	s.tellWoken(w)
+	if !s.c.mute {
+		o.announce(w.number, func() { // without the turn, as after an attempt
+			e := o.got(w, time.Since(w.Began))
+			e.How = w.how()
+			s.c.acquired(e)
 		})
 	}
 	return o

@@ -72,7 +72,7 @@ func (l *lease) Renewed(validUntil time.Time) {
 	o := ownershipOf(of)
 	mustReturn(func() {
 		o.inform(func() {
-			c.renewed(Event{Name: l.s.name, Kind: o.eventKind(), Owner: o.Owner(), ValidUntil: validUntil})
+			c.renewed(Event{Call: o.call, Name: l.s.name, Kind: o.eventKind(), Owner: o.Owner(), ValidUntil: validUntil})
 		})
 	})
 }

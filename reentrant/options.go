@@ -23,6 +23,7 @@ type config struct {
 	logger    *slog.Logger
 	logged    bool // WithLogger was given
 	events    Events
+	evented   bool // WithEvents was given
 	maxHold   time.Duration
 	replicas  int
 	ackWithin time.Duration
@@ -62,7 +63,7 @@ func WithPrefix(prefix string) Option {
 
 // WithLogger sends log records to logger: lost locks as errors; renewals that failed, and releases that
 // are not confirmed, as warnings; the rest of [Events] as debug. The attributes are lock, kind, owner, holder,
-// holder_name, from, count, token, waited, held, locks and error, each where it has a value. A nil logger
+// holder_name, from, how, count, token, waited, held, locks and error, each where it has a value. A nil logger
 // logs nothing.
 //
 // Without the option losses and failed renewals, which no call may ever return, go to [slog.Default],
@@ -81,6 +82,7 @@ func WithLogger(logger *slog.Logger) Option {
 func WithEvents(events Events) Option {
 	return func(c *config) error {
 		c.events = c.events.and(events)
+		c.evented = true
 		return nil
 	}
 }

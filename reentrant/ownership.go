@@ -13,12 +13,15 @@ type ownership struct {
 
 	s *lockState
 
-	// All guarded by lockState.mu.
-	handles   []*handle     // handles whose ctx is still to be ended
-	lost      chan struct{} // made when asked for; closed when the ownership is lost or abandoned
-	err       error         // why it ended; set with its end
-	pending   *[]func()     // events to be told after Acquired (announce.go); a pointer: there are none as a rule
-	announced bool          // Acquired was told, and all pending events
+	// All but call guarded by lockState.mu.
+	handles []*handle     // handles whose ctx is still to be ended
+	lost    chan struct{} // made when asked for; closed when the ownership is lost or abandoned
+	err     error         // why it ended; set with its end
+	pending *[]func()     // events to be told after Acquired (announce.go); a pointer: there are none as a rule
+
+	// call is the number of the call that got it, for events. The goroutine that tells Acquired writes it; others read it
+	// when pending points to announced.
+	call uint64
 }
 
 // ownLease is an ownership together with its lease.

@@ -44,6 +44,8 @@ func (a *acquisition) pause(got attempt) (o *ownership, over bool, err error) {
 		return o, true, nil
 	}
 	a.s.c.counters.wakeUps[why].Add(1)
+	a.w.wake(why)
+	a.s.tellWoken(a.w)
 	switch why {
 	case byMessage:
 		if now := time.Now(); a.paidUntil.Before(now) {

@@ -81,7 +81,7 @@ func (x *reentry) run(ctx context.Context, t turn) {
 // tellReentered tells the event Reentered.
 func (x *reentry) tellReentered() {
 	c, e := x.h.s.c, Event{
-		Ctx: x.ctx, Name: x.h.s.name, Kind: x.h.eventKind(), Owner: x.h.Owner(), Count: x.core.Count, Token: x.h.Token(), Waited: time.Since(x.Began),
+		Ctx: x.ctx, Call: x.number, Name: x.h.s.name, Kind: x.h.eventKind(), Owner: x.h.Owner(), Count: x.core.Count, Token: x.h.Token(), Waited: time.Since(x.Began),
 	}
 	x.h.inform(func() { c.reentered(e) })
 }

@@ -9,7 +9,7 @@ import (
 func (l *Lock) refused(r *request, err error) error {
 	c := l.c
 	c.counters.notAcquired.Add(1)
-	e := Event{Ctx: r.ctx, Name: l.name, Kind: l.kind.eventKind(l.mode), Owner: r.Owner, Waited: time.Since(r.Began), Err: err}
+	e := Event{Ctx: r.ctx, Call: r.number, Name: l.name, Kind: l.kind.eventKind(l.mode), Owner: r.Owner, Waited: time.Since(r.Began), Err: err}
 	if errors.Is(err, ErrBusy) {
 		c.counters.busy.Add(1)
 	}

@@ -29,7 +29,7 @@ func (l *Lock) sharedField(r *request) string {
 // Shares implements [lockstate.Engine].
 func (e *engine) Shares(root *lockstate.Ownership) {
 	e.c.roots.Add(1)
-	ownershipOf(root).announced = true // its renewals are told, and nothing else
+	ownershipOf(root).pending = announced // its renewals are told, and nothing else
 }
 
 // EndAt implements [lockstate.Engine].
@@ -81,22 +81,24 @@ func (o *ownership) told() *ownership {
 }
 
 // admitted tells that an owner was admitted to the shared lease without a command of its own.
-func (o *ownership) admitted(ctx context.Context, began time.Time) {
+func (o *ownership) admitted(r *caller, began time.Time) {
 	c := o.s.c
 	c.counters.acquired.Add(1)
 	c.counters.shared.Add(1)
 	if c.mute {
 		return
 	}
-	o.announce(func() {
-		c.acquired(Event{Ctx: ctx, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Waited: time.Since(began)})
+	o.announce(r.number, func() {
+		c.acquired(Event{
+			Ctx: r.ctx, Call: r.number, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), How: HowShared, Waited: time.Since(began),
+		})
 	})
 }
 
 // nested tells that a reader has one hold more.
 func (o *ownership) nested(r *request, count int) {
 	if c := o.s.c; !c.mute {
-		e := Event{Ctx: r.ctx, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Count: count, Waited: time.Since(r.Began)}
+		e := Event{Ctx: r.ctx, Call: r.number, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Count: count, Waited: time.Since(r.Began)}
 		o.inform(func() { c.reentered(e) })
 	}
 }
@@ -105,7 +107,10 @@ func (o *ownership) nested(r *request, count int) {
 func (o *ownership) left(ctx context.Context) {
 	if c := o.s.c; !c.mute {
 		e := Event{Ctx: ctx, Name: o.s.name, Kind: o.eventKind(), Owner: o.Owner(), Held: time.Since(o.Since())}
-		o.inform(func() { c.observer.released(e) })
+		o.inform(func() {
+			e.Call = o.call
+			c.observer.released(e)
+		})
 	}
 }
 

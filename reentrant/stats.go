@@ -69,7 +69,7 @@ type counters struct {
 }
 
 // cause is why a waiter tries again.
-type cause int
+type cause int8
 
 const (
 	byMessage cause = iota

@@ -26,7 +26,7 @@ func TestTimeBehindEvents(t *testing.T) {
 			events := j.take(t, "handed over", "acquired")
 			to := c.ID() + ":=" + name
 			same(t, events[0], reentrant.Event{Name: "job", Owner: to, From: from, Held: time.Second})
-			same(t, events[1], reentrant.Event{Name: "job", Owner: to, Waited: time.Duration(i+1) * time.Second})
+			same(t, events[1], reentrant.Event{Name: "job", Owner: to, How: reentrant.HowHandoff, Waited: time.Duration(i+1) * time.Second})
 			hold, from = holds[i], to
 		}
 		must(t, l.Lock(hold.Context()))

@@ -66,13 +66,13 @@ func (j *journal) during(f func()) (told []string) {
 }
 
 // same compares an event with what is wanted of it; fields that do not belong to
-// its kind must be zero, but for Ctx.
+// its kind must be zero, but for Ctx and Call.
 func same(t *testing.T, got, want reentrant.Event) {
 	t.Helper()
 	if got.Ctx == nil {
 		t.Fatal("an event without a ctx")
 	}
-	got.Ctx = nil
+	got.Ctx, got.Call = nil, 0
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Fatalf("event\n%+v\nwant\n%+v", got, want)
 	}
@@ -88,7 +88,7 @@ func TestTimeEventsOfALife(t *testing.T) {
 		if h.Token() == 0 {
 			t.Fatal("no token")
 		}
-		same(t, j.take(t, "acquired")[0], reentrant.Event{Name: "job", Owner: h.Owner(), Token: h.Token()})
+		same(t, j.take(t, "acquired")[0], reentrant.Event{Name: "job", Owner: h.Owner(), How: reentrant.HowFree, Token: h.Token()})
 		must(t, l.Lock(v.ctx))
 		same(t, j.take(t, "re-entered")[0], reentrant.Event{Name: "job", Owner: h.Owner(), Count: 2, Token: h.Token()})
 		must(t, l.Unlock(v.ctx))
@@ -125,7 +125,7 @@ func TestTimeEventsOfAHandOver(t *testing.T) {
 		}
 		events := j.take(t, "handed over", "acquired")
 		same(t, events[0], reentrant.Event{Name: "job", Owner: owner, From: first.Owner(), Held: 2 * time.Second})
-		same(t, events[1], reentrant.Event{Name: "job", Owner: owner, Token: second.Token(), Waited: 2 * time.Second})
+		same(t, events[1], reentrant.Event{Name: "job", Owner: owner, How: reentrant.HowHandoff, Token: second.Token(), Waited: 2 * time.Second})
 		must(t, second.Release(v.ctx))
 		j.take(t, "released")
 		if s := c.Stats(); s.HandedOver != 1 || s.Acquired != 2 {

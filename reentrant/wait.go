@@ -226,6 +226,6 @@ func (a *acquisition) tellWaiting() {
 			return // nobody listens: do not look up the holder's name
 		}
 		holder := a.lastAnswer.Holder
-		a.s.c.waiting(Event{Ctx: a.w.ctx, Name: a.s.name, Kind: a.s.kind.eventKind(a.w.Mode), Owner: a.w.Owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})
+		a.s.c.waiting(Event{Ctx: a.w.ctx, Call: a.w.number, Name: a.s.name, Kind: a.s.kind.eventKind(a.w.Mode), Owner: a.w.Owner, Holder: holder, HolderName: a.s.c.nameOf(holder)})
 	}
 }

@@ -18,8 +18,10 @@ type waiter struct {
 
 	// Only its call uses these.
 	attempted   bool // it has led, and made an attempt
+	woken       bool // a wake-up has called for an attempt since
 	handOffTold bool // the event of its hand-off was told
 	reusable    bool // granted by an attempt that its call has settled itself (launch.go)
+	wokenBy     cause
 }
 
 var _ lockstate.Call = (*waiter)(nil)
@@ -27,6 +29,7 @@ var _ lockstate.Call = (*waiter)(nil)
 // caller is what a call wants, besides what the lock state has to know of it.
 type caller struct {
 	ctx          context.Context // the caller's, for the events of the call
+	number       uint64          // of the call, for events; 0: there are none
 	of           *ownership      // ctx comes from a hold of it, live a moment ago; nil: from none of this lock
 	lost         error           // ctx comes from a hold of this lock that is lost
 	readersFirst bool            // the Lock's
