@@ -48,6 +48,7 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 	go mod tidy -C examples/hourlyjob/cron -diff
 	go mod tidy -C cmd/redlatch -diff
 	go mod tidy -C redlatchui/browsertests -diff
+	go mod tidy -C redlatchotel -diff
 	@diff=$$(go mod tidy -C benchmarks -e -diff | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
 	  [ -z "$$diff" ] || { printf 'go mod tidy would change benchmarks:\n%s\n' "$$diff" >&2; exit 1; }
 	go vet ./...
@@ -67,7 +68,7 @@ mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only 
 
 # Apart from lint, which has four minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
-smoke: tools ## vet, staticcheck and try the nested modules but the command: the benchmarks, each for a moment, and the cron example
+smoke: tools ## vet, staticcheck and try the nested modules but the command and redlatchotel: the benchmarks, each for a moment, and the cron example
 	go vet -C benchmarks ./...
 	go run -C benchmarks $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...
@@ -91,6 +92,18 @@ browser: tools ## try the page of redlatchui in a browser without a screen; inst
 pictures: tools ## write the documents' pictures of the page anew, into docs/
 	@sh .ci/tools browser
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -run TestPictures ./... -pictures "$$PWD/docs"
+
+# The dashboard's module needs Prometheus, which takes minutes to compile, and twice as long with the race detector. It has
+# no code but tests. Its go.mod is compared as that of the benchmarks, and here, since lint has four minutes.
+otel: tools ## vet, staticcheck and test the metrics and traces of redlatchotel, its dashboard and its alerts
+	go vet -C redlatchotel ./...
+	go run -C redlatchotel $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchotel -race -count=1 -timeout 2m ./...
+	@diff=$$(go mod tidy -C redlatchotel/grafana -e -diff 2>/dev/null | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
+	  [ -z "$$diff" ] || { printf 'go mod tidy would change redlatchotel/grafana:\n%s\n' "$$diff" >&2; exit 1; }
+	go vet -C redlatchotel/grafana ./...
+	go run -C redlatchotel/grafana $(STATICCHECK) ./...
+	go test -C redlatchotel/grafana -count=1 -timeout 2m ./...
 
 # Static: without cgo they need no C library. What does not work on Windows is in docs/cli.md.
 dist: ## build the command redlatch into dist/, for linux, darwin and windows
@@ -134,4 +147,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: browser pictures command dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: browser pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
