@@ -47,8 +47,6 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 	go mod tidy -diff
 	go mod tidy -C examples/hourlyjob/cron -diff
 	go mod tidy -C cmd/redlatch -diff
-	go mod tidy -C redlatchui/browsertests -diff
-	go mod tidy -C redlatchotel -diff
 	@diff=$$(go mod tidy -C benchmarks -e -diff | sed -n '/^diff current.go.mod/,/^diff current.go.sum/p'); \
 	  [ -z "$$diff" ] || { printf 'go mod tidy would change benchmarks:\n%s\n' "$$diff" >&2; exit 1; }
 	go vet ./...
@@ -85,6 +83,7 @@ command: tools ## vet, staticcheck and test the command redlatch, and build it f
 
 browser: tools ## try the page of redlatchui in a browser without a screen; installs Chromium if there is no browser
 	@sh .ci/tools browser
+	go mod tidy -C redlatchui/browsertests -diff
 	go vet -C redlatchui/browsertests ./...
 	go run -C redlatchui/browsertests $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -timeout 5m ./...
@@ -96,6 +95,7 @@ pictures: tools ## write the documents' pictures of the page anew, into docs/
 # The dashboard's module needs Prometheus, which takes minutes to compile, and twice as long with the race detector. It has
 # no code but tests. Its go.mod is compared as that of the benchmarks, and here, since lint has four minutes.
 otel: tools ## vet, staticcheck and test the metrics and traces of redlatchotel, its dashboard and its alerts
+	go mod tidy -C redlatchotel -diff
 	go vet -C redlatchotel ./...
 	go run -C redlatchotel $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchotel -race -count=1 -timeout 2m ./...
