@@ -7,7 +7,7 @@
 // With -listen it goes on serving, for curl. Redis is a miniredis inside this process, or
 // the server of REDIS_URL, where no key is left behind.
 //
-// To copy: package guard beside this file, which says what it promises and what not, and
+// The middleware is package httpguard of the library, which says what it promises and what not, and
 // in handler.go how a handler uses the ctx that it is given.
 package main
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlatch/redlatch/examples/httpguard/guard"
+	"github.com/redlatch/redlatch/httpguard"
 	"github.com/redlatch/redlatch/reentrant"
 )
 
@@ -37,8 +37,8 @@ func serve(rdb *redis.Client, prefix, listen string) (*node, error) {
 	if n.locks, err = reentrant.New(rdb, reentrant.WithLease(lease)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	g := &guard.Guard{
-		Locks:      n.locks,
+	g := &httpguard.Guard{
+		Client:     n.locks,
 		ID:         func(r *http.Request) string { return r.PathValue("id") },
 		Prefix:     prefix,
 		Wait:       wait,

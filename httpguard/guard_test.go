@@ -1,4 +1,4 @@
-package guard_test
+package httpguard_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/redlatch/redlatch/examples/httpguard/guard"
+	"github.com/redlatch/redlatch/httpguard"
 	"github.com/redlatch/redlatch/internal/leaktest"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
@@ -73,7 +73,7 @@ func TestLocked(t *testing.T) {
 		{time.Second, 1500 * time.Millisecond, 2, 2},
 		{0, 2 * time.Hour, 3500, 3600}, // what is left of the lease
 	} {
-		s := mini(t, func(g *guard.Guard) { g.Wait, g.RetryAfter = c.wait, c.retryAfter }, func(http.ResponseWriter, *http.Request) {
+		s := mini(t, func(g *httpguard.Guard) { g.Wait, g.RetryAfter = c.wait, c.retryAfter }, func(http.ResponseWriter, *http.Request) {
 			t.Error("the handler was called")
 		})
 		// Of another node, so that Redis says when its lease ends.
@@ -104,7 +104,7 @@ func TestBadID(t *testing.T) {
 	}
 	s.want(t, strings.Repeat("4", 64), http.StatusOK)
 	s.want(t, "A-z_09", http.StatusOK)
-	if guard.Valid("") {
+	if httpguard.Valid("") {
 		t.Error("the empty ID is valid")
 	}
 }

@@ -1,4 +1,4 @@
-package guard_test
+package httpguard_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlatch/redlatch/examples/httpguard/guard"
+	"github.com/redlatch/redlatch/httpguard"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -61,7 +61,7 @@ func TestDisconnect(t *testing.T) {
 // A client that goes away while it waits does not wait any longer.
 func TestDisconnectWaiting(t *testing.T) {
 	t.Parallel()
-	s := mini(t, func(g *guard.Guard) { g.Wait = time.Hour }, func(http.ResponseWriter, *http.Request) {
+	s := mini(t, func(g *httpguard.Guard) { g.Wait = time.Hour }, func(http.ResponseWriter, *http.Request) {
 		t.Error("the handler was called")
 	})
 	hold, err := s.locks.NewLock("order:42").Acquire(t.Context())
@@ -114,7 +114,7 @@ func TestUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	for _, away := range []func(){server.Stop, server.Kill} {
 		server.Restart()
-		s := open(t, server.Client(t), func(g *guard.Guard) { g.Wait = time.Second }, func(http.ResponseWriter, *http.Request) {})
+		s := open(t, server.Client(t), func(g *httpguard.Guard) { g.Wait = time.Second }, func(http.ResponseWriter, *http.Request) {})
 		s.want(t, "42", http.StatusOK)
 		s.free(t, "order:42")
 		away()
@@ -140,7 +140,7 @@ func TestClosing(t *testing.T) {
 // Without a logger nothing is logged, and nothing breaks.
 func TestNoLogger(t *testing.T) {
 	t.Parallel()
-	s := mini(t, func(g *guard.Guard) { g.Logger = nil }, func(http.ResponseWriter, *http.Request) {})
+	s := mini(t, func(g *httpguard.Guard) { g.Logger = nil }, func(http.ResponseWriter, *http.Request) {})
 	if err := s.locks.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

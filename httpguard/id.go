@@ -1,4 +1,4 @@
-package guard
+package httpguard
 
 // maxID is the length of the longest ID. Names in Redis are made from it, by strangers.
 const maxID = 64

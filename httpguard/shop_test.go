@@ -1,4 +1,4 @@
-package guard_test
+package httpguard_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlatch/redlatch/examples/httpguard/guard"
+	"github.com/redlatch/redlatch/httpguard"
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/reentrant"
 )
@@ -22,7 +22,7 @@ type shop struct {
 	*httptest.Server
 	rdb   *redis.Client
 	locks *reentrant.Client
-	guard *guard.Guard
+	guard *httpguard.Guard
 	log   lines
 }
 
@@ -37,15 +37,15 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 // open serves handler under /orders/{id}. change may change the guard.
-func open(t *testing.T, rdb *redis.Client, change func(*guard.Guard), handler http.HandlerFunc) *shop {
+func open(t *testing.T, rdb *redis.Client, change func(*httpguard.Guard), handler http.HandlerFunc) *shop {
 	t.Helper()
 	locks, err := reentrant.New(rdb, reentrant.WithLease(3*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &shop{rdb: rdb, locks: locks, log: lines{make(chan string, 100)}}
-	s.guard = &guard.Guard{
-		Locks:  locks,
+	s.guard = &httpguard.Guard{
+		Client: locks,
 		ID:     func(r *http.Request) string { return r.PathValue("id") },
 		Prefix: "order:",
 		Wait:   10 * time.Second,
@@ -70,7 +70,7 @@ func open(t *testing.T, rdb *redis.Client, change func(*guard.Guard), handler ht
 	return s
 }
 
-func mini(t *testing.T, change func(*guard.Guard), handler http.HandlerFunc) *shop {
+func mini(t *testing.T, change func(*httpguard.Guard), handler http.HandlerFunc) *shop {
 	_, rdb := redistest.Mini(t)
 	return open(t, rdb, change, handler)
 }
