@@ -10,6 +10,9 @@ APIDIFF = golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 # with the one that is installed; releases tries the other.
 RELEASES = go1.26.8 go1.27.0
 
+# The adapters: a directory each.
+ADAPTERS = adapters/*/
+
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
 
@@ -66,7 +69,7 @@ mutants: tools ## show that the tests catch deliberate mistakes: MUTANTS='-only 
 
 # Apart from lint, which has four minutes on a new machine: the peers and the plots make
 # it take half as long again to fetch and compile.
-smoke: tools ## vet, staticcheck and try the nested modules but the command and redlatchotel: the benchmarks, each for a moment, and the cron example
+smoke: tools ## vet, staticcheck and try the nested modules without a target of their own: the benchmarks, each for a moment, and the cron example
 	go vet -C benchmarks ./...
 	go run -C benchmarks $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks -short -count=1 -timeout 3m ./...
@@ -104,6 +107,13 @@ otel: tools ## vet, staticcheck and test the metrics and traces of redlatchotel,
 	go vet -C redlatchotel/grafana ./...
 	go run -C redlatchotel/grafana $(STATICCHECK) ./...
 	go test -C redlatchotel/grafana -count=1 -timeout 2m ./...
+
+# One module after the other: their nodes tick by the wall clock, which a machine that is too busy is late for.
+adapters: tools ## vet, staticcheck and test the adapters, each a module of its own: ADAPTERS='adapters/gocron'
+	@for module in $(ADAPTERS); do echo "== $$module"; \
+	  go mod tidy -C $$module -diff && go vet -C $$module ./... && go run -C $$module $(STATICCHECK) ./... && \
+	  REDLATCH_REQUIRE_REDIS=1 go test -C $$module -race -count=1 -timeout 3m ./... || exit 1; \
+	done
 
 # Static: without cgo they need no C library. What does not work on Windows is in docs/cli.md.
 dist: ## build the command redlatch into dist/, for linux, darwin and windows
@@ -147,4 +157,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: browser pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: adapters browser pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
