@@ -32,9 +32,12 @@ func TestReadWriteReplicaAcks(t *testing.T) {
 	}
 	replica.Stop()
 	defer replica.Continue()
-	time.Sleep(20 * time.Millisecond) // Redis' last word is old then
-	must(t, rw.RLock(owner(t.Context(), "late")))
-	must(t, rw.RUnlock(owner(t.Context(), "late")))
+	redistest.Eventually(t, 5*time.Second, "a read that joins and asks Redis, since its last word is old", func() bool {
+		before := evals(t, master)
+		must(t, rw.RLock(owner(t.Context(), "late")))
+		must(t, rw.RUnlock(owner(t.Context(), "late")))
+		return evals(t, master) > before
+	})
 	for i := range 20 {
 		must(t, rw.RUnlock(owner(t.Context(), fmt.Sprint("r", i))))
 	}
