@@ -92,7 +92,7 @@ browser: tools ## try the page of redlatchui in a browser without a screen; inst
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -timeout 5m ./...
 
 pictures: tools ## write the documents' pictures of the page anew, into docs/
-	@sh .ci/tools browser
+	@sh .ci/tools browser font
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -run TestPictures ./... -pictures "$$PWD/docs"
 
 # The dashboard's module needs Prometheus, which takes minutes to compile, and twice as long with the race detector. It has

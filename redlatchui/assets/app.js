@@ -24,26 +24,38 @@ let came = 0; // when, in ms of this machine
 
 const since = () => (performance.now() - came) / 1000;
 
+const columns = [...document.querySelectorAll("main thead th")].map((th) => th.textContent);
+
+// short shortens the IDs of Clients without a name.
+const short = (who) => who.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "$1…");
+
+// parts has the Client of a holder, and what comes after it: the owner or the thread.
+function parts(holder) {
+  const [, who, owner, reads] = /^(.*?)(?: \((.*)\))?(, reading)?$/.exec(holder);
+  return [who, [owner, reads ? "reading" : ""].filter(Boolean).join(", ")];
+}
+
 // Row is one line of the table. Its elements stay the same while the lock is shown, so that a click, the focus of the
 // keyboard and a selection are not lost when Redis has said something new.
 class Row {
   constructor(name) {
     this.name = make("button", { className: "name", onclick: () => { location.hash = encodeURIComponent(name); } }, name);
-    this.kind = make("span", { className: "kind" });
+    this.kind = make("small", { className: "kind" });
     this.holder = make("span", { className: "holder" });
     this.from = make("span");
-    this.others = make("span", { className: "dim" });
+    this.owner = make("small");
     this.held = make("td");
     this.fill = make("i");
     this.bar = make("span", { className: "bar" }, this.fill);
     this.lease = make("span");
     this.holds = make("td", { className: "n" });
     this.line = make("span");
-    this.first = make("span", { className: "dim" });
+    this.first = make("small");
     this.token = make("td", { className: "token" });
     this.free = make("button", { className: "free", onclick: () => ask(this.row) }, "Free…");
-    this.tr = make("tr", {}, make("td", {}, this.name, this.kind), make("td", {}, this.holder, this.from, this.others), this.held,
-      make("td", {}, this.bar, this.lease), this.holds, make("td", {}, this.line, this.first), this.token, make("td", {}, this.free));
+    this.tr = make("tr", {}, make("td", {}, this.name, this.kind), make("td", {}, this.holder, this.from, this.owner), this.held,
+      make("td", { className: "lease" }, this.bar, this.lease), this.holds, make("td", {}, this.line, this.first), this.token, make("td", {}, this.free));
+    [...this.tr.children].forEach((cell, at) => { cell.dataset.what = columns[at]; }); // for a narrow window, which has no head
     this.tr.dataset.name = name;
     this.longest = 0; // the longest lease that was seen, for the bar
   }
@@ -51,12 +63,14 @@ class Row {
   show(row) {
     this.row = row;
     text(this.kind, row.kind === "plain" ? "" : row.kind);
-    text(this.holder, short(row.holder || row.state));
+    const [who, owner] = parts(row.holder || row.state);
+    text(this.holder, short(who));
     this.holder.title = row.holder || "";
     this.holder.classList.toggle("dim", !row.holder);
     text(this.from, row.from || "");
     this.from.className = "from " + (row.from || "");
-    text(this.others, row.others && row.others.length ? ` and ${row.others.length} more` : "");
+    const more = (row.others || []).length;
+    text(this.owner, [owner, more ? `and ${more} more` : ""].filter(Boolean).join(", "));
     text(this.held, row.held_seconds == null ? "–" : lasting(row.held_seconds + since()));
     text(this.holds, row.count ? String(row.count) : "–");
     text(this.token, row.token ? String(row.token) : "–");
@@ -66,7 +80,7 @@ class Row {
     text(this.line, n ? String(n) : "–");
     this.line.className = n ? "queue" : "dim";
     const first = Math.max(0, ...(row.waiters || []).map((w) => (w.seconds == null ? 0 : w.seconds + since())));
-    text(this.first, first > 0 ? ` first ${lasting(first)} ago` : "");
+    text(this.first, first > 0 ? `first for ${lasting(first)}` : "");
   }
 
   showLease(row) {
@@ -80,9 +94,6 @@ class Row {
     this.fill.classList.toggle("low", part < 0.25);
   }
 }
-
-// short shortens the IDs of Clients without a name.
-const short = (who) => who.replace(/([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "$1…");
 
 // text sets a text that has changed.
 function text(element, value) {
@@ -120,10 +131,15 @@ function sums() {
   $("#sums").replaceChildren(...all.map(([what, n, bad]) => make("div", { className: bad && n > 0 ? "bad" : "" }, make("dt", {}, what), make("dd", {}, String(n)))));
 }
 
+function trouble(what) {
+  document.body.classList.toggle("away", what !== "");
+  $("#trouble").hidden = what === "";
+  text($("#trouble"), what);
+}
+
 function draw() {
   if (!word) return;
-  $("#trouble").hidden = !word.error;
-  $("#trouble").textContent = word.error ? "Redis: " + word.error : "";
+  trouble(word.error ? "Redis: " + word.error : "");
   const rows = word.rows || (word.rows = []);
   drawRows(rows);
   $("#none").hidden = rows.length > 0;
@@ -228,6 +244,5 @@ source.onmessage = (event) => {
   draw();
 };
 source.onerror = () => {
-  $("#trouble").hidden = false;
-  $("#trouble").textContent = "The connection to the server of this page is broken. Trying again.";
+  trouble("The connection to the server of this page is broken. Trying again.");
 };

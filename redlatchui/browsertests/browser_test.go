@@ -148,6 +148,16 @@ func (b *tab) run(script string, args ...any) {
 	must(b.t, err)
 }
 
+// evaluate is the value of an expression in the page.
+func (b *tab) evaluate(expression string) any {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, soon)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[any](expression))
+	must(b.t, err)
+	return v
+}
+
 // row is the line of a lock, as an expression.
 func row(lock string) string { return fmt.Sprintf("document.querySelector('tr[data-name=%q]')", lock) }
 

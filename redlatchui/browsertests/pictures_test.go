@@ -13,32 +13,29 @@ import (
 
 	"github.com/redlatch/redlatch/internal/redistest"
 	"github.com/redlatch/redlatch/redlatchui"
-	"github.com/redlatch/redlatch/reentrant"
 )
 
 var pictures = flag.String("pictures", "", "write the documents' pictures of the page into this `directory`")
 
-// The page in both colours, of some locks as a shop has them. With -pictures it is written for the documents.
+// largest is what a picture may take, in bytes: it is on the front page.
+const largest = 150_000
+
+// The page in both colours, with all kinds of locks. With -pictures it is written for the documents.
 func TestPictures(t *testing.T) {
 	s := redistest.Start(t)
-	shop(t, s)
-	page := newTab(t, serve(t, newClient(t, s), redlatchui.Options{Write: true}), chromedp.EmulateViewport(1400, 540, chromedp.EmulateScale(1.4)))
-	for _, lock := range []string{"order:42", "report:15:00", "deploy:shop", "counter", "prices", "invoices"} {
-		page.is(row(lock))
-	}
+	g := &stage{t: t, s: s, page: newClient(t, s)}
+	g.set()
+	page := newTab(t, serve(t, g.page, redlatchui.Options{Write: true}), chromedp.EmulateViewport(1240, 505, chromedp.EmulateScale(1.5)))
+	page.rowSays("order:42", "billing@web-3:411", "checkout")
+	page.rowSays("deploy", "deploy@ci-2:1187", "3 min")
+	page.rowSays("label-printer", "fair", "3")
+	page.rowSays("price-table", "reading", "2 more")
+	page.rowSays("invoice:2031", "Java")
 	for _, scheme := range []string{"light", "dark"} {
 		page.do(colours(scheme))
 		page.is("matchMedia('(prefers-color-scheme: %s)').matches", scheme)
-		ctx, cancel := context.WithTimeout(page.ctx, soon)
-		picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-		cancel()
-		must(t, err)
-		if len(picture) < 10_000 {
-			t.Errorf("%d bytes", len(picture))
-		}
-		if *pictures != "" {
-			must(t, os.WriteFile(filepath.Join(*pictures, "page-"+scheme+".png"), picture, 0o644))
-		}
+		g.renewed(page)
+		page.picture("page-" + scheme + ".png")
 	}
 }
 
@@ -51,32 +48,17 @@ func colours(scheme string) step {
 	}
 }
 
-// shop has the locks of a shop: held, waited for, read and written, by Go and by Java.
-func shop(t *testing.T, s *redistest.Server) {
-	t.Helper()
-	billing, ci, tills := newClient(t, s, reentrant.WithClientName("billing")), newClient(t, s, reentrant.WithClientName("ci")), newClient(t, s, reentrant.WithClientName("tills"))
-	order := billing.NewLock("order:42", reentrant.WithFencing())
-	must(t, order.Lock(owner(t, "job-7")))
-	must(t, order.Lock(owner(t, "job-7")))
-	must(t, billing.NewLock("report:15:00", reentrant.WithFencing()).Lock(owner(t, "cron")))
-	must(t, ci.NewLock("deploy:shop").Lock(owner(t, "pipe-311")))
-	must(t, tills.NewFairLock("counter").Lock(owner(t, "till-1")))
-	for _, who := range []string{"till-2", "till-3"} {
-		must(t, tills.NewReadWriteLock("prices").RLock(owner(t, who)))
+// picture takes a picture of what is in the window.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, soon)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	must(b.t, err)
+	if len(png) < 10_000 || len(png) > largest {
+		b.t.Errorf("%s has %d bytes", name, len(png))
 	}
-	javaHolds(t, s, "invoices")
-	waits(t, s, tills.NewLock("order:42"), "refund", registered(t, s, "order:42", 1))
-	waits(t, s, newClient(t, s, reentrant.WithClientName("ci")).NewLock("deploy:shop"), "pipe-312", registered(t, s, "deploy:shop", 1))
-	waits(t, s, billing.NewLock("invoices"), "monthly", registered(t, s, "invoices", 1))
-	for i, who := range []string{"till-4", "till-5", "till-6"} {
-		waits(t, s, tills.NewFairLock("counter"), who, inLine(t, s, "counter", int64(i+1)))
+	if *pictures != "" {
+		must(b.t, os.WriteFile(filepath.Join(*pictures, name), png, 0o644))
 	}
-	redistest.Eventually(t, soon, "the reports", func() bool {
-		all, err := billing.Clients(t.Context())
-		held := 0
-		for _, c := range all {
-			held += c.Held
-		}
-		return err == nil && held >= 5
-	})
 }
