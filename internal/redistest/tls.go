@@ -98,27 +98,35 @@ func (a *Authority) WithTLS(t testing.TB, lines ...string) (addr string, opt Opt
 	}
 	t.Cleanup(port.Release)
 	t.Cleanup(bus.Release)
-	dir := t.TempDir()
-	server := a.Certificate(t, TLSName, x509.ExtKeyUsageServerAuth)
-	key, err := x509.MarshalECPrivateKey(server.PrivateKey.(*ecdsa.PrivateKey))
+	ca, cert, key := a.files(t, a.Certificate(t, TLSName, x509.ExtKeyUsageServerAuth))
+	return port.Addr(), WithConfig(append([]string{
+		fmt.Sprintf("tls-port %d", port.Number),
+		"tls-auth-clients yes",
+		fmt.Sprintf("tls-ca-cert-file %q", ca),
+		fmt.Sprintf("tls-cert-file %q", cert),
+		fmt.Sprintf("tls-key-file %q", key),
+	}, lines...)...)
+}
+
+// ClientFiles are the files of a client: the authority's certificate, the client's, and its key.
+func (a *Authority) ClientFiles(t testing.TB) (ca, cert, key string) {
+	t.Helper()
+	return a.files(t, a.Certificate(t, "client", x509.ExtKeyUsageClientAuth))
+}
+
+func (a *Authority) files(t testing.TB, of tls.Certificate) (ca, cert, key string) {
+	t.Helper()
+	secret, err := x509.MarshalECPrivateKey(of.PrivateKey.(*ecdsa.PrivateKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]*pem.Block{
-		"tls-ca-cert-file": {Type: "CERTIFICATE", Bytes: a.cert.Raw},
-		"tls-cert-file":    {Type: "CERTIFICATE", Bytes: server.Certificate[0]},
-		"tls-key-file":     {Type: "EC PRIVATE KEY", Bytes: key},
-	}
-	config := append([]string{
-		fmt.Sprintf("tls-port %d", port.Number),
-		"tls-auth-clients yes",
-	}, lines...)
-	for setting, block := range files {
-		file := filepath.Join(dir, setting)
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+	dir := t.TempDir()
+	write := func(name, kind string, text []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		config = append(config, fmt.Sprintf("%s %q", setting, file))
+		return file
 	}
-	return port.Addr(), WithConfig(config...)
+	return write("ca.pem", "CERTIFICATE", a.cert.Raw), write("cert.pem", "CERTIFICATE", of.Certificate[0]), write("key.pem", "EC PRIVATE KEY", secret)
 }
