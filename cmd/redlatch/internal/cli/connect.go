@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -29,6 +30,7 @@ type connection struct {
 	passwordFile string
 	ca           string
 	cert, key    string
+	serverName   string
 	insecure     bool
 	timeout      time.Duration
 }
@@ -43,6 +45,7 @@ func (c *connection) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates to trust")
 	f.StringVar(&c.cert, "tls-cert", "", "`file` with the client's certificate")
 	f.StringVar(&c.key, "tls-key", "", "`file` with its key")
+	f.StringVar(&c.serverName, "tls-server-name", "", "the `name` in the server's certificate, if it is not the one in the address")
 	f.BoolVar(&c.insecure, "tls-insecure", false, "do not verify the server's certificate")
 	f.DurationVar(&c.timeout, "timeout", 5*time.Second, "limit for a command that asks Redis and does not wait for a lock")
 }
@@ -126,10 +129,10 @@ func (c *connection) password() (string, error) {
 
 // tls is the TLS of the flags, or nil.
 func (c *connection) tls() (*tls.Config, error) {
-	if c.ca == "" && c.cert == "" && c.key == "" && !c.insecure {
+	if c.ca == "" && c.cert == "" && c.key == "" && c.serverName == "" && !c.insecure {
 		return nil, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.serverName, InsecureSkipVerify: c.insecure}
 	if c.ca != "" {
 		text, err := os.ReadFile(c.ca)
 		if err != nil {
@@ -195,18 +198,11 @@ func badURL(err error) error { return usage("--url or REDIS_URL: %w", err) }
 // merged is the TLS of a URL with what the flags say. Flags alone mean TLS too.
 func merged(ofURL, flags *tls.Config) *tls.Config {
 	if flags == nil || ofURL == nil {
-		return cmpOr(ofURL, flags)
+		return cmp.Or(ofURL, flags)
 	}
 	flags = flags.Clone()
-	flags.ServerName = ofURL.ServerName
+	fill(&flags.ServerName, cmp.Or(flags.ServerName, ofURL.ServerName))
 	return flags
-}
-
-func cmpOr(a, b *tls.Config) *tls.Config {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func fill(to *string, value string) {

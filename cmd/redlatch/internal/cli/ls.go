@@ -66,6 +66,9 @@ func (l *listing) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer r.close()
+	if err := l.greet(cmd.Context(), r); err != nil {
+		return err
+	}
 	if l.every <= 0 {
 		return l.once(cmd.Context(), r)
 	}
@@ -109,6 +112,16 @@ func (l *listing) once(ctx context.Context, r *redlatch) error {
 		return nil
 	}
 	return table(l.out, rows)
+}
+
+// greet asks for a sign of life: the look at all keys that follows has no limit. A Redis that refuses PING lives.
+func (l *listing) greet(ctx context.Context, r *redlatch) error {
+	ctx, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	if err := r.rdb.Ping(ctx).Err(); unreachable(err) {
+		return err
+	}
+	return nil
 }
 
 func (l *listing) find(ctx context.Context, r *redlatch) (names []string, err error) {
