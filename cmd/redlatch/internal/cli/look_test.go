@@ -68,6 +68,9 @@ func TestLook(t *testing.T) {
 	}
 	r.want(0, "state     free", "", "inspect", "nothing")
 	r.want(0, "(Java, thread 17)", "", "ls")
+	r.want(0, "java 2 Java 0\n", "", "ls", "java", "--format", "{{.Name}} {{.Count}} {{.From}} {{.Queue}}")
+	r.want(64, "", "--format", "ls", "--format", "{{.Nothing}}")
+	r.want(64, "", "--format", "ls", "--format", "{{")
 	top := r.command("top", "--every", "10ms").begin()
 	top.prints("order:1")
 	must(t, top.Process.Signal(syscall.SIGINT))

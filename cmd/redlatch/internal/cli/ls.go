@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,8 @@ type listing struct {
 	waiting bool
 	mine    bool
 	every   time.Duration
+	format  string
+	each    *template.Template // of format; nil without
 }
 
 func (a *app) lsCommand() *cobra.Command {
@@ -44,6 +48,7 @@ HELD is known for the twenty oldest holds of each Client that has a name.`,
 	}
 	cmd.Flags().BoolVar(&l.waiting, "waiting", false, "only locks that somebody waits for; does not look at all keys")
 	cmd.Flags().BoolVar(&l.mine, "mine", false, "only locks that a Client with a name holds on this machine")
+	cmd.Flags().StringVar(&l.format, "format", "", "print each lock by a `template` of Go, such as '{{.Name}} {{.Holder}}'; its fields are Name, Kind, State, Holder, Field, From, Count, Held, Lease, Token, Waiters, Java and Others")
 	cmd.Flags().DurationVar(&l.every, "watch", 0, "list again after so long, until interrupted")
 	return cmd
 }
@@ -61,6 +66,16 @@ func (a *app) topCommand() *cobra.Command {
 }
 
 func (l *listing) run(cmd *cobra.Command) error {
+	if l.format != "" {
+		each, err := template.New("--format").Parse(l.format + "\n")
+		if err == nil {
+			err = each.Execute(io.Discard, &view.Row{}) // a field that there is not
+		}
+		if err != nil {
+			return usage("--format: %w", err)
+		}
+		l.each = each
+	}
 	r, err := l.one()
 	if err != nil {
 		return err
@@ -103,15 +118,25 @@ func (l *listing) once(ctx context.Context, r *redlatch) error {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	if l.json {
-		for _, r := range rows {
-			if err := printJSON(l.out, r); err != nil {
-				return err
-			}
-		}
-		return nil
+	return l.print(rows)
+}
+
+func (l *listing) print(rows []view.Row) error {
+	if !l.json && l.each == nil {
+		return table(l.out, rows)
 	}
-	return table(l.out, rows)
+	for i := range rows {
+		err := error(nil)
+		if l.each != nil {
+			err = l.each.Execute(l.out, &rows[i])
+		} else {
+			err = printJSON(l.out, rows[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // greet asks for a sign of life: the look at all keys that follows has no limit. A Redis that refuses PING lives.
