@@ -177,8 +177,12 @@ func RWForce(ctx context.Context, p Processor, k *Keys, w Wake, reads bool, hold
 
 // RWInspect reads the side of the owner's field from the master.
 func RWInspect(ctx context.Context, p Processor, k *Keys, owner string) (Inspection, error) {
+	keys := []string{k.Lock}
 	_, reads := RWOwner(owner)
-	return inspection(rwInspectScript.run(ctx, p, []string{k.Lock}, owner, side(reads)))
+	if reads {
+		keys = append(keys, k.Marker(owner))
+	}
+	return inspection(rwInspectScript.run(ctx, p, keys, owner, side(reads)))
 }
 
 // ReadRWReport reads the lock from the master. With fencing it also reads the counter, for which the

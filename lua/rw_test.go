@@ -443,6 +443,13 @@ func TestRWQueries(t *testing.T) {
 		if got := inspect(b.reader("1")); got != (lua.Inspection{Held: true, Holder: a.reader("1")}) {
 			t.Fatalf("%+v", got)
 		}
+		if got := inspect(a.reader("1")); got.Count != 1 {
+			t.Fatalf("%+v", got)
+		}
+		r.expire(t, a.keys.Marker(a.reader("1")))
+		if got := inspect(a.reader("1")); got.Count != 0 || !got.Held {
+			t.Fatalf("%+v", got)
+		}
 		b.wait(t, b.reader("1"))
 		got, err := lua.ReadRWReport(t.Context(), a.p, &a.keys, a.wake, true)
 		if err != nil || got.Mode != "write" || len(got.Fields) != 2 || got.Fields[0].Owner != a.writer("1") ||
