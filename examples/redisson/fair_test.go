@@ -23,6 +23,7 @@ func TestFairLock(t *testing.T) {
 		test func(*testing.T, *rig)
 	}{
 		{"Order", testFairOrder},
+		{"OrderOf500", testFairOrderOf500},
 		{"Exclusion", testFairExclusion},
 		{"TryYields", testFairTryYields},
 		{"DeadGo", testFairDeadGo},
@@ -43,8 +44,13 @@ func (r *rig) lined(t testing.TB, name string, n int) {
 }
 
 // Forty waiters of two JVMs and two Clients come out in the order in which they were lined up.
-func testFairOrder(t *testing.T, r *rig) {
-	const name, waiters = "fair:order", 40
+func testFairOrder(t *testing.T, r *rig) { fairOrder(t, r, "fair:order", 40) }
+
+// So do five hundred.
+func testFairOrderOf500(t *testing.T, r *rig) { fairOrder(t, r, "fair:order:500", 500) }
+
+func fairOrder(t *testing.T, r *rig, name string, waiters int) {
+	t.Helper()
 	clients := []*reentrant.Client{r.client(t), r.client(t)}
 	first := reentrant.WithOwner(t.Context(), "first")
 	must(t, clients[0].NewFairLock(name).Lock(first))
@@ -54,13 +60,13 @@ func testFairOrder(t *testing.T, r *rig) {
 	for i := range waiters {
 		want = append(want, i)
 		if peer := []*peer{r.java, r.brisk}[i/2%2]; i%2 == 0 {
-			locked := peer.begin(t, "fair block", name, 100+i)
+			locked := peer.begin(t, "fair block", name, 1000+i)
 			unlocks.Go(func() {
 				if a := await(t, locked, time.Minute); a.err != nil {
 					t.Error(i, a.err)
 				}
 				came <- i
-				peer.do(t, "fair unlock", name, 100+i)
+				peer.do(t, "fair unlock", name, 1000+i)
 			})
 		} else {
 			lock, ctx := clients[i/2%2].NewFairLock(name), reentrant.WithOwner(t.Context(), strconv.Itoa(i))

@@ -25,6 +25,7 @@ func TestReadWriteLock(t *testing.T) {
 	}{
 		{"Together", testReadersTogether},
 		{"GoWriterWakes", testGoWriterWakes},
+		{"GoReaderWakes", testGoReaderWakes},
 		{"JavaWriterWakes", testJavaWriterWakes},
 		{"Downgrades", testDowngrades},
 		{"DeadReaders", testDeadReaders},
@@ -87,7 +88,7 @@ func testReadersTogether(t *testing.T, r *rig) {
 	r.hash(t, name, map[string]string{})
 }
 
-// A Go writer wakes all of Redisson's readers, and one of its writers.
+// A Go writer wakes all of Redisson's readers.
 func testGoWriterWakes(t *testing.T, r *rig) {
 	const name = "rw:go-wakes"
 	rw := r.client(t, reentrant.WithLease(longLease)).NewReadWriteLock(name)
@@ -111,6 +112,13 @@ func testGoWriterWakes(t *testing.T, r *rig) {
 		}
 		r.brisk.do(t, "read unlock", name, 30)
 	}
+}
+
+// The last Go reader wakes a writer of Redisson.
+func testGoReaderWakes(t *testing.T, r *rig) {
+	const name = "rw:go-reader-wakes"
+	rw := r.client(t, reentrant.WithLease(longLease)).NewReadWriteLock(name)
+	me := reentrant.WithOwner(t.Context(), "me")
 	must(t, rw.RLock(me))
 	woken := r.java.begin(t, "write block", name, 9)
 	r.waitUntilJavaWaitsFor(t, name, 1)
@@ -182,7 +190,7 @@ func testDeadReaders(t *testing.T, r *rig) {
 	must(t, rw.RLock(me))
 	marker := "{" + name + "}:" + r.java.field(7) + ":rwlock_timeout:1"
 	redistest.Eventually(t, 10*time.Second, "the lease of Redisson's reader to end", func() bool {
-		return r.server.Do(t, "EXISTS", marker).(int64) == 0
+		return r.at(t, name).Do(t, "EXISTS", marker).(int64) == 0
 	})
 	must(t, rw.RUnlock(me))
 	if ok, err := rw.TryLock(w, 0, 0); !ok || err != nil {
@@ -196,7 +204,7 @@ func testDeadReaders(t *testing.T, r *rig) {
 	for _, key := range r.server.Do(t, "KEYS", k.Marker("*")).([]any) {
 		if key != marker {
 			redistest.Eventually(t, 10*time.Second, "the lease of Go's reader to end", func() bool {
-				return r.server.Do(t, "EXISTS", key).(int64) == 0
+				return r.at(t, name).Do(t, "EXISTS", key).(int64) == 0
 			})
 		}
 	}
