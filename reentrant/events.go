@@ -190,12 +190,12 @@ func (o *observer) granted(w *waiter) {
 	got := to.got(w, to.Since().Sub(w.Began))
 	got.How = HowHandoff
 	if from.Refused() {
-		to.announce(w.number, func() { o.acquired(got) })
+		to.announce(got.Call, func() { o.acquired(got) })
 		return
 	}
-	from.inform(func() { // after its own Acquired
+	from.inform(func() { // after its own Acquired; w may be another call's by then
 		e.Call = from.call
-		to.announce(w.number, func() {
+		to.announce(got.Call, func() {
 			defer o.acquired(got)
 			o.handedOver(e)
 		})
