@@ -7,6 +7,7 @@
 //     the lock is lost.
 //   - [github.com/redlatch/redlatch/multilock] joins locks of several servers, or of
 //     several names: held when all are, or when more than half are.
+//   - [github.com/redlatch/redlatch/leader] has one process of several lead, by a lock.
 //   - [github.com/redlatch/redlatch/redlatchtest] is for tests of code that takes locks:
 //     a Redis inside the test's process, and what can happen to it.
 //   - [github.com/redlatch/redlatch/watchdog] renews all locks that a Client holds,

@@ -1,0 +1,88 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlatch/redlatch/reentrant"
+)
+
+const (
+	// leastPause and mostPause are the pauses after a campaign that failed. They double, and half of each is random.
+	leastPause = 100 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+// Run campaigns for the lock, and calls lead while this process leads. It returns when lead does, or when ctx ends.
+//
+//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with that of the resignation.
+//   - The lock is lost: lead's ctx ends. When lead has returned, Run campaigns again.
+//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error; or that of ctx, if nobody led.
+//   - lead panics: Run resigns, and the panic goes on.
+//   - A campaign fails, because Redis does not answer or refuses: Run tries again after a pause of 100 ms to 5 s, until ctx ends.
+//
+// An error that another try cannot mend ends Run: [reentrant.ErrClosed], ErrInvalidName, ErrInvalidOwner, ErrForeignKey,
+// ErrPermission, and [reentrant.ErrBusy] of a lock with a limit for its wait.
+//
+// lead has to return soon after its ctx has ended: another process may lead by then.
+func Run(ctx context.Context, lock *reentrant.Lock, lead func(ctx context.Context) error) error {
+	e := New(lock)
+	for failures := 0; ; {
+		term, err := e.Campaign(ctx)
+		switch {
+		case err == nil:
+			failures = 0
+			if again, err := e.serve(term, lead); !again {
+				return err
+			}
+		case ctx.Err() != nil, final(err):
+			return err
+		default:
+			failures++
+		}
+		if err := pause(ctx, failures); err != nil {
+			return err
+		}
+	}
+}
+
+// serve calls lead for a term, and resigns. again is true if the lead was lost.
+func (e *Election) serve(term *Term, lead func(context.Context) error) (again bool, err error) {
+	defer func() {
+		resigned := e.Resign(term.Context()) // the release does not end with it
+		if again = term.lost() || errors.Is(resigned, reentrant.ErrLost); again {
+			err = nil
+			return
+		}
+		err = errors.Join(err, resigned)
+	}()
+	return false, lead(term.Context())
+}
+
+// final reports whether another try cannot mend an error.
+func final(err error) bool {
+	for _, target := range []error{reentrant.ErrClosed, reentrant.ErrInvalidName, reentrant.ErrInvalidOwner, reentrant.ErrForeignKey, reentrant.ErrPermission, reentrant.ErrBusy} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits after so many failures, and returns the error of ctx if that ends before.
+func pause(ctx context.Context, failures int) error {
+	if failures == 0 {
+		return ctx.Err()
+	}
+	d := min(leastPause<<min(failures-1, 10), mostPause)
+	timer := time.NewTimer(d/2 + rand.N(d/2))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
