@@ -146,7 +146,7 @@ func TestStoppedAndKilledLeaders(t *testing.T) {
 	s.Stop()
 	redistest.Eventually(t, 30*time.Second, "the leader to stop when its lease is over", func() bool {
 		seen := next.seen()
-		return time.Since(seen[len(seen)-1].After) > lease/2
+		return time.Since(seen[len(seen)-1].After) > lease*3/2
 	})
 	s.Continue()
 	next, term = anyLeads(t, term, a, b, c)
