@@ -42,9 +42,10 @@ type Client struct {
 	watchdog *watchdog.Watchdog
 	hub      *pubsub.Hub
 
-	number atomic.Uint64 // of the last command that changes a lock
-	held   atomic.Int64  // ownerships: live, or being released
-	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
+	number   atomic.Uint64 // of the last command that changes a lock
+	arrivals arrivals      // of waiters for fair locks
+	held     atomic.Int64  // ownerships: live, or being released
+	work     atomic.Int64  // ownerships, calls, commands and clean-up under way
 
 	roots atomic.Int64 // of shared leases (shared.go): counted in held, and no owner's
 

@@ -53,8 +53,11 @@ type Waiter struct {
 	// waits. A Client registers when its first call has waited for a round trip or two.
 	Party
 
-	// Since is its arrival; of another Client by Redis' clock, converted to this machine's. It is zero if Redis does not
-	// know it, as of others that wait for a fair lock.
+	// Since is its arrival. It is never after Info.At.
+	//   - A call of this Client: by this machine's clock.
+	//   - Another Client: by Redis' clock, converted to this machine's.
+	//   - A call of another Client that waits for a fair lock: by the clock of its machine, which may differ from this one's.
+	//   - A thread of Redisson: zero, since Redis does not know it.
 	Since time.Time
 }
 
@@ -116,6 +119,11 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 	i.addWaiting(l.c.id, r.Reading, true)
 	if l.kind.lines {
 		i.Waiters = l.inOrder(r.Line, local)
+	}
+	for n := range i.Waiters {
+		if w := &i.Waiters[n]; w.Since.After(at) { // by a clock that is ahead, or of a call that came since
+			w.Since = at
+		}
 	}
 	return i
 }
