@@ -13,7 +13,7 @@
 //
 // What it does not promise: that the handler runs once for each order. That is for the order's state to say, which the
 // handler reads while it has the lock. A handler that does not look at its ctx goes on after a loss, and its answer goes
-// out; one that must not write then has to check the fencing token (HoldFrom) at the resource.
+// out. One that must not write then has to check the fencing token (HoldFrom) at the resource.
 //
 // net/http notices that a client is gone only once the request's body was read. A request with a body may therefore wait
 // for its lock in vain, as long as Wait.

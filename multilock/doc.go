@@ -1,5 +1,5 @@
-// Package multilock makes one lock of several: of one name on separate Redis servers, to
-// outlive the loss of a server, or of several names, to have them all or none.
+// Package multilock makes one lock of several. They have one name on separate Redis servers, to
+// outlive the loss of a server, or several names, to have them all or none.
 //
 // A [MultiLock] has these methods of a [reentrant.Lock]: Lock, LockLease, TryLock, Unlock, Acquire,
 // Do, With. Ask its members for the holder and for how long it holds; they have ForceUnlock too.
@@ -9,9 +9,9 @@
 //
 // # The two kinds
 //
-// [New] makes a lock that is held when every member is held. Any server that is down
-// makes it unavailable, and any member that is lost makes it lost; two owners hold it
-// at the same time only if all servers forget it together.
+// [New] makes a lock that is held when every member is held. Any server that is down makes it
+// unavailable, and any member that is lost makes it lost. Two owners hold it at the same time only
+// if all servers forget it together.
 //
 // [NewQuorum] makes a lock that is held when more than half of the members are held: Redlock. Of five
 // servers any two may be down. It is for independent servers without replicas. docs/multilock.md
@@ -19,17 +19,17 @@
 //
 // # When a member counts
 //
-// A member of a quorum counts as long as its lease is valid (the Validity of package watchdog, from
-// before its last confirmed command was sent) and its server is known to be the one that granted it.
-// A hold may be trusted as long as enough members count. [Hold.ValidUntil] is the instant until which
-// they will count if nothing more is heard of them.
+// A member of a quorum counts as long as its lease is valid, and its server is known to be the one
+// that granted it. Its lease is valid by the Validity of package watchdog, from before its last
+// confirmed command was sent. A hold may be trusted as long as enough members count.
+// [Hold.ValidUntil] is the instant until which they will count if nothing more is heard of them.
 //
 // A server that was restarted may have forgotten a lock that its owner still trusts. So the server of
 // every member is checked after the grant: it is asked for its run_id and its uptime (INFO). It
 // counts once it has been running for the longest lease that any client may have had before
-// ([WithLongestLease]). Conversely, an answer of a server is trusted for no longer than that lease: a
-// holder that is cut off has given up a restarted server by the time that others count it. A server
-// with another run_id than this MultiLock has seen before is treated as if it had just been started,
+// ([WithLongestLease]). Conversely, an answer of a server is trusted for no longer than that lease.
+// So a holder that is cut off has given up a restarted server before others count it. A server with
+// another run_id than this MultiLock has seen before is treated as if it had just been started,
 // whatever its uptime, now and later.
 //
 // # How a call gets the lock
@@ -47,7 +47,7 @@
 //   - MultiLocks do not wait for each other, whatever the order of the arguments: a waiting call has
 //     only members that come before the one it waits for;
 //
-//   - callers of the same members come in turn, by the queue of the first one: a quorum that finds the
+//   - callers of the same members come in turn, by the queue of the first one. A quorum that finds the
 //     first member busy leaves the others too and gets in line. It tries without the first member only
 //     after a while, since that one may be an orphan's;
 //
@@ -57,11 +57,11 @@
 // Not all callers keep to that order. Plain locks can be taken inside each other in another one,
 // Redisson's MultiLock takes its members in the order of arguments, and addresses can be written
 // differently. Such callers and a MultiLock can wait for each other. The MultiLock's patience ends
-// that (patience.go): it gives back what it has after 50 ms to 100 ms, and keeps its place in the
+// that (patience.go). It gives back what it has after 50 ms to 100 ms, and keeps its place in the
 // queue of the member that it waits for. If the grant comes long after that, the member was merely in
 // use. Then the call was too hasty, and has to wait for the members before it again. For that its
-// patience is as long as the whole wait was, or up to twice that time (a wait of more than 5 s counts
-// as 5 s, or as twice the time for which members were kept through it). In one case out of two it
+// patience is as long as the whole wait was, or up to twice that time. A wait of more than 5 s counts
+// as 5 s, or as twice the time for which members were kept through it. In one case out of two it
 // tries once more with little patience instead. So
 //
 //   - a call takes about 3 times the sum of its members' waits at the most. This was measured with

@@ -25,22 +25,21 @@
 //
 // # What a lease promises
 //
-// The lock is an advisory lease. Two owners do not hold a lock at the same time while Redis keeps its
-// data, its clock does not jump, clocks drift by less than 1 %, and a holder that is told of a loss
-// stops. A holder that is stopped (by the garbage collector, the scheduler, SIGSTOP) for longer than its
-// lease cannot be told in time. A program that must be certain has the resource check the fencing token
-// ([WithFencing]). A failover or restart can make Redis forget a lock. The file docs/guarantees.md says
-// all this in full.
+// The lock is an advisory lease. Two owners do not hold a lock together while Redis keeps its
+// data, clocks neither jump nor drift much, and a holder stops when told of a loss. A holder that is
+// stopped (by the garbage collector, the scheduler, SIGSTOP) for longer than its lease cannot be told in
+// time. A program that must be certain has the resource check the fencing token ([WithFencing]). A
+// failover or restart can make Redis forget a lock. The file docs/guarantees.md says all this in full.
 //
 // # Errors
 //
 // If the lock was not taken, Lock, LockLease, TryLock, Acquire and Do return an error that is
-// [ErrNotAcquired] and its cause, such as ctx's error, [ErrClosed], [ErrForeignKey], [ErrReplicas] or an
-// error of Redis. Nothing of the call is left locked, and an outer hold stays. The error is [ErrBusy] too
-// if another owner has the lock when the wait ends, at its limit or at the deadline of ctx; at the limit
-// TryLock returns false and nil instead. Two kinds are not ErrNotAcquired: invalid arguments
-// ([ErrInvalidName] and its like), for which nothing was sent, and [ErrLost], with which a nested call
-// tells that the lock of the calls above it is lost.
+// [ErrNotAcquired] and its cause. A cause is ctx's error, [ErrClosed], [ErrForeignKey], [ErrReplicas] or
+// an error of Redis. Nothing of the call is left locked, and an outer hold stays. The error is [ErrBusy]
+// too if another owner has the lock when the wait ends, at its limit or at the deadline of ctx. At the
+// limit TryLock returns false and nil instead. Two kinds are not ErrNotAcquired. Invalid arguments are
+// [ErrInvalidName] and its like, and nothing was sent. By [ErrLost] a nested call tells that the lock of
+// the calls above it is lost.
 //
 // Unlock and Release return [ErrNotHeld], [ErrLost] or [ErrUnconfirmed], and [ErrClosed] once the Client
 // is closed. A cancellation of their ctx does not end them. So a lock is released after SIGTERM, too, and
@@ -101,9 +100,9 @@
 //   - At most 16 goroutines carry out the clean-ups of all locks (cleanupqueue.go).
 //   - One syncs the field of each lock whose field is another owner's (lockState.syncField).
 //   - One writes the Client's name while the Client is in use (namerecord.go).
-//   - Short ones go on with a release whose next owner has left (handoff.go), give back the lock of a
-//     call that has left (giveup.go), forget old losses (loss.go), and dial for a call with wait 0
-//     (quick.go).
+//   - Short ones go on with a release whose next owner has left (handoff.go), and give back the lock
+//     of a call that has left (giveup.go). Others forget old losses (loss.go), and dial for a call
+//     with wait 0 (quick.go).
 //   - Each renewal has one or more (lanes.go).
 //   - While a pool does not answer, short ones ask its idle connections, and redisio.Courier waits for
 //     them.

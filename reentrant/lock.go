@@ -14,8 +14,9 @@ import (
 // A Lock is safe for use by many goroutines and holds no state of its own.
 //
 // The methods of a Lock return [ErrInvalidName], [ErrInvalidOwner] and [ErrInvalidLease] without sending
-// anything, [ErrForeignKey] if the key holds something that is not a lock, and [ErrClosed] once the
-// [Client] is closed. From a method that takes the lock the last two are [ErrNotAcquired] as well.
+// anything. They return [ErrForeignKey] if the key holds something that is not a lock, and [ErrClosed]
+// once the [Client] is closed. From a method that takes the lock the last two are [ErrNotAcquired] as
+// well.
 type Lock struct {
 	c       *Client
 	kind    *kind
@@ -42,7 +43,7 @@ func (l *Lock) Name() string { return l.name }
 //     library repeats the attempts itself. It takes 2 to 3 s when connections are refused, and up to 20 s
 //     when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). With a short lease it
 //     takes fewer attempts, by the next rule.
-//   - Redis has answered, or another owner of this Client held the lock: the wait ends with the first
+//   - Redis has answered, or another owner of this Client held the lock. The wait ends with the first
 //     attempt that fails more than one lease, but at least 2 s, after the first attempt that failed.
 //
 // All calls of a Client that wait for the lock through the same outage end together.
@@ -83,14 +84,14 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 //
 // A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less the call sends one
 // command, which it does not repeat, and waits 500 ms for the answer, plus the timeout of
-// [WithReplicaAcks]. If there is no answer by then, the error says why: the error of dialing, such as
-// "connection refused", if no connection can be made, and otherwise that Redis has not answered. Refused
-// connections take 0.4 s, since go-redis dials five times by default (DialerRetries).
+// [WithReplicaAcks]. If there is no answer by then, the error says why. It is the error of dialing, such
+// as "connection refused", if no connection can be made, and otherwise that Redis has not answered.
+// Refused connections take 0.4 s, since go-redis dials five times by default (DialerRetries).
 //
 // TryLock returns true and nil when the lock was acquired. It returns false and nil when another owner
-// held the lock at the end of the wait, as Redis has told. With wait 0 it does so in two more cases:
-// another call of this Client was already asking Redis for the lock, or the owner's own release of it,
-// which returned without a confirmation, was still under way.
+// held the lock at the end of the wait, as Redis has told. With wait 0 it does so in two more cases.
+// Another call of this Client was already asking Redis for the lock, or the owner's own release, which
+// returned without a confirmation, was still under way.
 //
 // When TryLock does not know that the lock is busy, it returns false and an error that is
 // [ErrNotAcquired]. Then Redis has not answered, or for more than 1 s before the limit it has refused
