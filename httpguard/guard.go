@@ -2,7 +2,7 @@
 // the request names. Two requests for the same order are served one after the other, on whichever of many servers they
 // arrive.
 //
-// The handler's ctx is that of the hold. It ends when the lock is lost, with the cause reentrant.ErrLost, and when the
+// The handler's ctx is the hold's. It ends when the lock is lost, with the cause reentrant.ErrLost, and when the
 // client goes away. Nested locks that are taken with it re-enter. The lock is released when the handler returns or panics.
 //
 // What the client gets without the handler being called:
@@ -89,7 +89,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 type holdKey struct{}
 
 // HoldFrom returns the hold of the Guard that a handler's ctx comes from, the innermost one, or nil if there is none. Its
-// Token is that of the fencing. The Guard releases it.
+// Token is the fencing token. The Guard releases it.
 func HoldFrom(ctx context.Context) *reentrant.Hold {
 	hold, _ := ctx.Value(holdKey{}).(*reentrant.Hold)
 	return hold

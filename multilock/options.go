@@ -108,7 +108,7 @@ func newConfig(members []*member, quorum bool, opts []Option) (config, error) {
 		return c, fmt.Errorf("%w: member limit %v, must be below the shortest lease %v", reentrant.ErrInvalidOption, c.limit, shortest)
 	}
 	if c.longest < longest {
-		return c, fmt.Errorf("%w: the longest lease %v is less than that of a member, %v", reentrant.ErrInvalidOption, c.longest, longest)
+		return c, fmt.Errorf("%w: the longest lease %v is less than the lease of a member, %v", reentrant.ErrInvalidOption, c.longest, longest)
 	}
 	return c, nil
 }

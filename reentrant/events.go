@@ -61,7 +61,7 @@ type Event struct {
 
 	// Call numbers the calls of a Client from 1: Waiting, Woken, Acquired, Reentered and NotAcquired of one
 	// call have the same number. Events about a hold have the number of the call that got it: Released, Unconfirmed,
-	// Lost, Renewed, and HandedOver that of the hold which it ends. It is 0 in events of neither.
+	// Lost, Renewed, and HandedOver the call of the hold which it ends. It is 0 in events of neither.
 	Call uint64
 
 	How        How           // why the call tries again, or how it got the lock

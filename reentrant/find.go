@@ -28,7 +28,7 @@ const scanPage = 100
 // locks matter that somebody waits for. Of the hashes that match it reads up to two fields each, to tell locks from others.
 //
 // The Redis user needs +scan and +hrandfield besides what locks need; without them the error is [ErrPermission]. An error
-// ends the iteration: that of ctx, [ErrClosed], or of Redis. In a Cluster it looks at each master in turn.
+// ends the iteration: an error of ctx, [ErrClosed], or an error of Redis. In a Cluster it looks at each master in turn.
 func (c *Client) Locks(ctx context.Context, pattern string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
@@ -124,7 +124,7 @@ func isLock(fields []string) bool {
 // lock named "{a}" it says "a", which has the same channels.
 //
 // The Redis user needs +pubsub|channels, and with sharded pub/sub +pubsub|shardchannels; without them the error is
-// [ErrPermission]. Otherwise it is that of ctx, [ErrClosed], or of Redis. In a Cluster it asks each node.
+// [ErrPermission]. Otherwise it is an error of ctx, [ErrClosed], or an error of Redis. In a Cluster it asks each node.
 func (c *Client) Contended(ctx context.Context) ([]string, error) {
 	nodes, err := c.nodes(ctx, true)
 	if err != nil {

@@ -41,6 +41,9 @@ var homes = map[string]string{
 // everywhere are documents that tell of figures for another reason: how they came to be, and what was measured.
 var everywhere = []string{"CHANGELOG.md", "docs/benchmarks.md", "docs/decisions.md", "docs/tested.md", "docs/protocol.md"}
 
+// storied are documents of why things came to be as they are. Nobody needs them to use a lock.
+var storied = []string{"CHANGELOG.md", "docs/decisions.md", "docs/why.md"}
+
 // TestReadmeIsShort counts what a reader of the front page has to read.
 func TestReadmeIsShort(t *testing.T) {
 	if n := len(strings.Fields(read(t, "README.md"))); n > readmeWords {
@@ -65,6 +68,25 @@ func TestSentences(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(comments)) {
 		for _, sentence := range sentences(comments[name]) {
 			tooLong(t, name, sentence)
+		}
+	}
+}
+
+// unclear are words that leave open who acts, or what is meant.
+var unclear = regexp.MustCompile(`(?i)\b(whoever|by when|that of)\b`)
+
+// TestWords looks for such words in the documents and in the comments of exported names.
+func TestWords(t *testing.T) {
+	for _, doc := range documents(t) {
+		if found := unclear.FindString(prose(read(t, doc))); found != "" && !slices.Contains(storied, doc) {
+			t.Errorf("%s: %q", doc, found)
+		}
+	}
+	for _, dir := range packages {
+		for name, comment := range godoc(t, dir) {
+			if found := unclear.FindString(comment); found != "" {
+				t.Errorf("%s: %q", name, found)
+			}
 		}
 	}
 }
