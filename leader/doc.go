@@ -13,9 +13,9 @@
 // passed, by a clock that counts from before the last confirmed renewal was sent. The term's ctx ends then too, as soon as the
 // process runs.
 //
-// What a leader that was stopped can still do: a process that stands still (SIGSTOP, a long pause, a suspended machine) between
-// its look at IsLeader and its write finishes that write when it goes on, though another one leads by then. Only the resource
-// can refuse it, by the fencing token ([reentrant.WithFencing], [Term.Token]).
+// What a leader that was stopped can still do: a process may stand still between its look at IsLeader and its write
+// (SIGSTOP, a long pause, a suspended machine). It finishes that write when it goes on, though another one leads by then.
+// Only the resource can refuse it, by the fencing token ([reentrant.WithFencing], [Term.Token]).
 //
 // # States
 //

@@ -29,7 +29,7 @@ func New(lock *reentrant.Lock) *Election { return &Election{lock: lock} }
 // Campaign waits until this process leads, and returns the term. ctx is the term's as well: when it ends, so does the term's
 // ctx, and Resign gives up the lock.
 //
-// The error is [ErrCampaigning] if the Election is in use, or that of [reentrant.Lock.Acquire]. A term that was lost is over:
+// The error is [ErrCampaigning] if the Election is in use, or the error of [reentrant.Lock.Acquire]. A term that was lost is over:
 // Campaign begins another one.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	if !e.begin() {
@@ -75,7 +75,7 @@ func (e *Election) IsLeader() bool {
 }
 
 // Resign gives up the lead, and another process has it at once. It returns nil if this process does not lead. Otherwise the
-// error is that of [reentrant.Hold.Release]: [reentrant.ErrLost] if the lead was lost before, [reentrant.ErrUnconfirmed] if
+// error is the one of [reentrant.Hold.Release]: [reentrant.ErrLost] if the lead was lost before, [reentrant.ErrUnconfirmed] if
 // Redis did not answer; then the others have it when the lease ends. It does not wait for a Campaign that is under way: its
 // ctx ends that.
 func (e *Election) Resign(ctx context.Context) error {
@@ -92,7 +92,7 @@ func (e *Election) Resign(ctx context.Context) error {
 }
 
 // Leader asks Redis who leads. ok is false if nobody does. The answer may be old by the time it is used, and the leader that it
-// names may not know yet that it leads. The error is that of [reentrant.Lock.Info].
+// names may not know yet that it leads. The error is the one of [reentrant.Lock.Info].
 func (e *Election) Leader(ctx context.Context) (leader reentrant.Party, ok bool, err error) {
 	info, err := e.lock.Info(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ type Term struct{ hold *reentrant.Hold }
 // [reentrant.ErrReleased] after Resign, and with the ctx that Campaign was called with.
 func (t *Term) Context() context.Context { return t.hold.Context() }
 
-// Token is the fencing token of the term, greater than that of each term before; 0 unless the lock has [reentrant.WithFencing].
+// Token is the fencing token of the term, greater than the tokens of all terms before; 0 unless the lock has [reentrant.WithFencing].
 func (t *Term) Token() int64 { return t.hold.Token() }
 
 func (t *Term) leads() bool {

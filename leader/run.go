@@ -17,9 +17,9 @@ const (
 
 // Run campaigns for the lock, and calls lead while this process leads. It returns when lead does, or when ctx ends.
 //
-//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with that of the resignation.
+//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with the resignation's.
 //   - The lock is lost: lead's ctx ends. When lead has returned, Run campaigns again.
-//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error; or that of ctx, if nobody led.
+//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error, or ctx's if nobody led.
 //   - lead panics: Run resigns, and the panic goes on.
 //   - A campaign fails, because Redis does not answer or refuses: Run tries again after a pause of 100 ms to 5 s, until ctx ends.
 //

@@ -127,7 +127,7 @@ func (l LeaveLine) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, er
 	return verdict(answer), nil
 }
 
-// ForceFair frees a fair lock whoever holds it, and reports whether there was a holder.
+// ForceFair frees a fair lock from any holder, and reports whether there was a holder.
 func ForceFair(ctx context.Context, p Processor, k *Keys, w Wake, holder string) (bool, error) {
 	n := k.several(queues, timeouts, line, channels)
 	freed, err := fairForceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, only(holder, n[3], w.how)...)

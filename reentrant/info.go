@@ -36,10 +36,10 @@ type Info struct {
 	// has [WithFencing]. It is 0 if none was issued, or if the Redis user has no right to the counter.
 	Token int64
 
-	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by
-	// their arrival. If the holder is in another Client, only that Client knows the calls that wait in
-	// it. Of a fair lock they are all calls that wait in any Client, and all threads of Redisson, in the order in which they
-	// are to have the lock, at most 128 of other Clients.
+	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by their arrival. If the
+	// holder is in another Client, only that Client knows the calls that wait in it. Of a fair lock they are all calls that
+	// wait in any Client, and all threads of Redisson, at most 128 of other Clients. They are in the order in which they are
+	// to have the lock.
 	Waiters []Waiter
 
 	// Redisson is how many clients of Redisson wait, of which nothing else is known. It is -1 if Redis
