@@ -116,6 +116,13 @@ adapters: tools ## vet, staticcheck and test the adapters, each a module of its 
 	  REDLATCH_REQUIRE_REDIS=1 go test -C $$module -race -count=1 -timeout 3m ./... || exit 1; \
 	done
 
+# A module of its own: SQLite takes a minute to compile.
+fencing: tools ## run the SQL of docs/fencing.md on PostgreSQL and on SQLite; installs PostgreSQL if missing
+	@sh .ci/tools servers
+	go vet -C benchmarks/fencing ./...
+	go run -C benchmarks/fencing $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C benchmarks/fencing -count=1 -timeout 3m ./...
+
 # A consumer compiles all that the adapters need, into a cache of its own: minutes.
 consumer: tools ## publish a version into a directory, and use each module from outside the repository
 	go mod tidy -C internal/release -diff
@@ -168,4 +175,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: adapters browser consumer pictures command otel release dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: adapters browser consumer fencing pictures command otel release dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
