@@ -189,6 +189,9 @@ func TestRunGivesUp(t *testing.T) {
 		if err := leader.Run(t.Context(), c.NewLock("{"), never); !errors.Is(err, reentrant.ErrInvalidName) {
 			t.Errorf("a bad name: %v", err)
 		}
+		if err := leader.Run(t.Context(), c.NewLock("l").With(reentrant.WithFixedLease(-1)), never); !errors.Is(err, reentrant.ErrInvalidLease) {
+			t.Errorf("a bad lease: %v", err)
+		}
 		release := r.HoldByAnother("busy")
 		defer release()
 		if err := leader.Run(t.Context(), c.NewLock("busy").With(reentrant.WithWait(time.Second)), never); !errors.Is(err, reentrant.ErrBusy) {
