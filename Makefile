@@ -61,6 +61,9 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 chaos: tools ## torment clients and server at random for a minute: CHAOS='-for 1h -seed 42'
 	REDLATCH_REQUIRE_REDIS=1 go test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -for 60s $(CHAOS)
 
+leaders: tools ## torment three processes that campaign to lead, for a minute; by hand: LEADERS='-for 1h -seed 42'
+	REDLATCH_REQUIRE_REDIS=1 go test ./leader -run '^TestStorm$$' -count=1 -timeout 0 -v -for 60s $(LEADERS)
+
 torture: tools ## four long torments, about five minutes: processes, names, waiters, quorum: TORTURE='-run Quorum'
 	REDLATCH_REQUIRE_REDIS=1 go test ./internal/torture -tags torture -count=1 -timeout 15m -v $(TORTURE)
 
@@ -157,4 +160,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: adapters browser pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: adapters browser leaders pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools

@@ -14,8 +14,12 @@
 // process runs.
 //
 // What a leader that was stopped can still do: a process that stands still (SIGSTOP, a long pause, a suspended machine) between
-// its look at IsLeader and its write finishes that write when it goes on, though another one leads by then. Only the resource
-// can refuse it, by the fencing token ([reentrant.WithFencing], [Term.Token]).
+// its look at IsLeader and its write finishes that write when it goes on, though another one leads by then: its first
+// instruction runs before it looks, and before a ctx can end. Only the resource can refuse the write, by the fencing token
+// ([reentrant.WithFencing], [Term.Token]).
+//
+// After a failover that forgot the lock another process may lead beside the old leader. The old one is told at its next renewal
+// that the new master answers, and when its lease is over at the latest.
 //
 // # States
 //
