@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlatch/redlatch/leader"
@@ -18,8 +19,13 @@ func TestRunReturnsBeforeItHearsOfTheLoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *redlatchtest.Redis) {
 				terms := 0
-				err := leader.Run(t.Context(), r.Client().NewLock("l"), func(ctx context.Context) error {
-					terms++
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				err := leader.Run(ctx, r.Client().NewLock("l"), func(ctx context.Context) error {
+					if terms++; terms > 1 {
+						cancel()
+						return nil
+					}
 					r.Lose("l")
 					if ctx.Err() != nil {
 						t.Fatal("told already")
@@ -223,6 +229,23 @@ func TestResignWhileItCampaigns(t *testing.T) {
 			<-ended
 		}
 		redlatchtest.RequireFree(t, lock)
+	})
+}
+
+// The leader does not lead from the call of Resign on, though Redis is slow to take the release.
+func TestResignedAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *redlatchtest.Redis) {
+		e := leader.New(r.Client().NewLock("l"))
+		_, err := e.Campaign(t.Context())
+		must(t, err)
+		r.Slow(100 * time.Millisecond)
+		resigned := make(chan error)
+		go func() { resigned <- e.Resign(t.Context()) }()
+		synctest.Wait()
+		if e.IsLeader() {
+			t.Error("leads while it resigns")
+		}
+		must(t, <-resigned)
 	})
 }
 
