@@ -70,7 +70,7 @@ func TestFailoverThatForgetsTheLeader(t *testing.T) {
 	if over := first.to.Sub(killed.to); over > patientLease {
 		t.Errorf("the old leader led for %v after the death of the master, with a lease of %v", over, patientLease)
 	}
-	t.Logf("both led for %v", first.to.Sub(second.from))
+	t.Logf("both led for %v", max(0, first.to.Sub(second.from)))
 	judgeAll(t, []forgetting{{killed, patientLease}}, all...)
 	for _, c := range all {
 		c.end()

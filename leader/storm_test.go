@@ -3,6 +3,7 @@ package leader_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,31 +47,29 @@ type fault struct {
 	name   string
 	weight int
 	strike func(s *storm, at *seat, d time.Duration)
+	single bool // only of a single server
 }
 
 var faults = []fault{
-	{"stopped", 6, func(s *storm, at *seat, d time.Duration) { at.stopFor(func() { wait(d) }) }},
-	{"killed", 1, func(s *storm, at *seat, d time.Duration) { s.replace(at, d) }},
-	{"cut off", 4, gate(true, true, faultproxy.Any)},
-	{"requests lost", 3, gate(true, false, faultproxy.Any)},
-	{"answers late", 3, gate(false, true, faultproxy.Any)},
-	{"deaf", 1, gate(true, true, faultproxy.PubSub)},
-	{"refused", 2, refuse},
-	{"cut off, then stopped", 2, func(s *storm, at *seat, d time.Duration) {
+	{name: "stopped", weight: 6, strike: func(s *storm, at *seat, d time.Duration) { at.stopFor(func() { wait(d) }) }},
+	{name: "killed", weight: 1, strike: (*storm).replace},
+	{name: "cut off", weight: 4, strike: gate(true, true, faultproxy.Any)},
+	{name: "requests late", weight: 3, strike: gate(true, false, faultproxy.Any)},
+	{name: "answers late", weight: 3, strike: gate(false, true, faultproxy.Any)},
+	{name: "deaf", weight: 1, strike: gate(true, true, faultproxy.PubSub)},
+	{name: "refused", weight: 2, strike: refuse},
+	{name: "cut off, then stopped", weight: 2, strike: func(s *storm, at *seat, d time.Duration) {
 		at.through(func(p *faultproxy.Proxy) { p.Blackhole(true, true, faultproxy.Any) })
 		wait(d / 2)
 		at.stopFor(func() { wait(d / 2) })
 		at.through((*faultproxy.Proxy).Heal)
 	}},
-	{"server stopped", 2, func(s *storm, at *seat, d time.Duration) {
-		if s.server == nil {
-			return
-		}
+	{name: "server stopped", weight: 2, single: true, strike: func(s *storm, at *seat, d time.Duration) {
 		s.server.Stop()
 		wait(d)
 		s.server.Continue()
 	}},
-	{"lock forgotten", 2, forget},
+	{name: "lock forgotten", weight: 2, single: true, strike: forget},
 }
 
 func gate(up, down bool, class faultproxy.Class) func(*storm, *seat, time.Duration) {
@@ -89,9 +88,6 @@ func refuse(_ *storm, at *seat, d time.Duration) {
 
 // forget deletes the lock's key: what a failover that loses the lock does.
 func forget(s *storm, _ *seat, d time.Duration) {
-	if s.server == nil {
-		return
-	}
 	from := time.Now()
 	s.server.Do(s.t, "DEL", name)
 	s.forgettings = append(s.forgettings, forgetting{span{from, time.Now()}, stormLease})
@@ -163,18 +159,15 @@ func (s *storm) blow(until time.Time) {
 	}
 }
 
+// pick draws a fault by weight.
 func (s *storm) pick() fault {
-	sum := 0
+	var drawn []fault
 	for _, f := range faults {
-		sum += f.weight
-	}
-	n := s.random.IntN(sum)
-	for _, f := range faults {
-		if n -= f.weight; n < 0 {
-			return f
+		if !f.single || s.server != nil {
+			drawn = append(drawn, slices.Repeat([]fault{f}, f.weight)...)
 		}
 	}
-	panic("unreachable")
+	return drawn[s.random.IntN(len(drawn))]
 }
 
 // calm wants that somebody leads now that all faults are over, ends all, and judges.
