@@ -118,6 +118,16 @@ adapters: tools ## vet, staticcheck and test the adapters and the example for as
 	  REDLATCH_REQUIRE_REDIS=1 go test -C $$module -race -count=1 -timeout 3m ./... || exit 1; \
 	done
 
+# A consumer compiles all that the adapters need, into a cache of its own: minutes.
+consumer: tools ## publish a version into a directory, and use each module from outside the repository
+	go mod tidy -C internal/release -diff
+	go vet -C internal/release ./...
+	go run -C internal/release $(STATICCHECK) ./...
+	REDLATCH_REQUIRE_REDIS=1 go test -C internal/release -count=1 -timeout 20m ./...
+
+release: ## write go.mod of the nested modules for a version, and print its tags: VERSION=v0.9.0
+	go run -C internal/release . -version "$(VERSION)"
+
 # Static: without cgo they need no C library. What does not work on Windows is in docs/cli.md.
 dist: ## build the command redlatch into dist/, for linux, darwin and windows
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
@@ -161,4 +171,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: adapters browser leaders pictures command otel dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: adapters browser consumer leaders pictures command otel release dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools

@@ -2,7 +2,7 @@
 // the request names. Two requests for the same order are served one after the other, on whichever of many servers they
 // arrive.
 //
-// The handler's ctx is that of the hold. It ends when the lock is lost, with the cause reentrant.ErrLost, and when the
+// The handler's ctx is the hold's. It ends when the lock is lost, with the cause reentrant.ErrLost, and when the
 // client goes away. Nested locks that are taken with it re-enter. The lock is released when the handler returns or panics.
 //
 // What the client gets without the handler being called:
@@ -13,7 +13,7 @@
 //
 // What it does not promise: that the handler runs once for each order. That is for the order's state to say, which the
 // handler reads while it has the lock. A handler that does not look at its ctx goes on after a loss, and its answer goes
-// out; one that must not write then has to check the fencing token (HoldFrom) at the resource.
+// out. One that must not write then has to check the fencing token (HoldFrom) at the resource.
 //
 // net/http notices that a client is gone only once the request's body was read. A request with a body may therefore wait
 // for its lock in vain, as long as Wait.
@@ -89,7 +89,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 type holdKey struct{}
 
 // HoldFrom returns the hold of the Guard that a handler's ctx comes from, the innermost one, or nil if there is none. Its
-// Token is that of the fencing. The Guard releases it.
+// Token is the fencing token. The Guard releases it.
 func HoldFrom(ctx context.Context) *reentrant.Hold {
 	hold, _ := ctx.Value(holdKey{}).(*reentrant.Hold)
 	return hold

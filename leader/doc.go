@@ -13,13 +13,13 @@
 // passed, by a clock that counts from before the last confirmed renewal was sent. The term's ctx ends then too, as soon as the
 // process runs.
 //
-// What a leader that was stopped can still do: a process that stands still (SIGSTOP, a long pause, a suspended machine) between
-// its look at IsLeader and its write finishes that write when it goes on, though another one leads by then: its first
-// instruction runs before it looks, and before a ctx can end. Only the resource can refuse the write, by the fencing token
-// ([reentrant.WithFencing], [Term.Token]).
+// What a leader that was stopped can still do: a process may stand still between its look at IsLeader and its write
+// (SIGSTOP, a long pause, a suspended machine). It finishes that write when it goes on, though another one leads by then:
+// its first instruction runs before it looks, and before a ctx can end. Only the resource can refuse the write, by the
+// fencing token ([reentrant.WithFencing], [Term.Token]).
 //
-// After a failover that forgot the lock another process may lead beside the old leader. The old one is told at its next renewal
-// that the new master answers, and when its lease is over at the latest.
+// After a failover that forgot the lock another process may lead beside the old leader. The old leader is told at the next
+// renewal that the new master answers, and when its lease is over at the latest.
 //
 // # States
 //

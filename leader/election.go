@@ -30,9 +30,9 @@ func New(lock *reentrant.Lock) *Election { return &Election{lock: lock} }
 // ctx, and Resign gives up the lock.
 //
 // The error is [ErrCampaigning] if a campaign is under way, or a term that is neither lost nor resigned. It is
-// [reentrant.ErrInvalidOption] for the reading side of a lock, which would elect everybody. Otherwise it is that of
-// [reentrant.Lock.Acquire]. A term whose ctx has ended with [reentrant.ErrLost] is over: Campaign begins another one. IsLeader may
-// be false a moment before that ctx ends.
+// [reentrant.ErrInvalidOption] for the reading side of a lock, which would elect everybody. Otherwise it is the error of
+// [reentrant.Lock.Acquire]. A term whose ctx has ended with [reentrant.ErrLost] is over: Campaign begins another one. IsLeader
+// may be false a moment before that ctx ends.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
 	if e.lock.Reads() {
 		return nil, fmt.Errorf("%w: many have the reading side of %q, none leads by it", reentrant.ErrInvalidOption, e.lock.Name())
@@ -81,7 +81,7 @@ func (e *Election) IsLeader() bool {
 }
 
 // Resign gives up the lead, and another process has it at once. It returns nil if this process does not lead. Otherwise the
-// error is that of [reentrant.Hold.Release]: [reentrant.ErrLost] if the lead was lost before, [reentrant.ErrUnconfirmed] if
+// error is the one of [reentrant.Hold.Release]: [reentrant.ErrLost] if the lead was lost before, [reentrant.ErrUnconfirmed] if
 // Redis did not answer; then the others have it when the lease ends. It does not wait for a Campaign that is under way: its
 // ctx ends that.
 func (e *Election) Resign(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (e *Election) Resign(ctx context.Context) error {
 }
 
 // Leader asks Redis who leads. ok is false if nobody does. The answer may be old by the time it is used, and the leader that it
-// names may not know yet that it leads. The error is that of [reentrant.Lock.Info].
+// names may not know yet that it leads. The error is the one of [reentrant.Lock.Info].
 func (e *Election) Leader(ctx context.Context) (leader reentrant.Party, ok bool, err error) {
 	info, err := e.lock.Info(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ type Term struct{ hold *reentrant.Hold }
 // [reentrant.ErrReleased] after Resign, and with the ctx that Campaign was called with.
 func (t *Term) Context() context.Context { return t.hold.Context() }
 
-// Token is the fencing token of the term, greater than that of each term before; 0 unless the lock has [reentrant.WithFencing].
+// Token is the fencing token of the term, greater than the tokens of all terms before; 0 unless the lock has [reentrant.WithFencing].
 func (t *Term) Token() int64 { return t.hold.Token() }
 
 func (t *Term) leads() bool {

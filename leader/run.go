@@ -17,20 +17,19 @@ const (
 
 // Run campaigns for the lock, and calls lead while this process leads. It returns when lead does, or when ctx ends.
 //
-//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with that of the resignation. That is
-//     [reentrant.ErrLost] if only the resignation has found that the lock was lost; lead is not called again then.
+//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with the resignation's. The latter is
+//     [reentrant.ErrLost] if only the resignation has found the loss. Run does not call lead again then.
 //   - The lock is lost: lead's ctx ends. When lead has returned, Run drops its error and campaigns again.
-//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error, joined with that of the
-//     resignation; or that of ctx, if nobody led.
+//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error, joined with the resignation's.
+//     It returns ctx's error if nobody led.
 //   - lead panics: Run resigns, and the panic goes on.
 //   - A campaign fails, because Redis does not answer or refuses: Run tries again after a pause of 100 ms to 5 s, until ctx ends.
 //
 // An error that another try cannot mend ends Run: [reentrant.ErrClosed], ErrInvalidName, ErrInvalidOwner, ErrInvalidLease,
-// ErrInvalidOption (of the reading side of a lock, too), ErrForeignKey, ErrPermission, and [reentrant.ErrBusy] of a lock with a
-// limit for its wait.
+// ErrInvalidOption, ErrForeignKey and ErrPermission. So does [reentrant.ErrBusy] of a lock with a limit for its wait.
 //
 // lead has to return soon after its ctx has ended: another process may lead by then. A campaign that follows a loss does not
-// wait: a lock that ends its terms by itself ([reentrant.WithFixedLease], [reentrant.WithMaxHold]) is campaigned for at once.
+// wait. So a lock that ends its terms by itself ([reentrant.WithFixedLease], [reentrant.WithMaxHold]) is campaigned for at once.
 func Run(ctx context.Context, lock *reentrant.Lock, lead func(ctx context.Context) error) error {
 	e := New(lock)
 	for failures := 0; ; {

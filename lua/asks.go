@@ -23,7 +23,7 @@ func AsksForLock(words []string) bool {
 }
 
 // Load has Redis know every script, so that no command is answered by NOSCRIPT and sent again. It is for tests that
-// count commands. The error is that of the first command that failed.
+// count commands. The error is the one of the first command that failed.
 func Load(ctx context.Context, p Processor) error {
 	for _, s := range all {
 		if err := p.Process(ctx, redis.NewCmd(ctx, "script", "load", s.source)); err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // LockOfChannel is the key of the lock that a channel of Redlatch or of Redisson belongs to: the common channel, a client's
-// own, or that of a thread of Redisson that waits for a fair lock. It is empty for any other channel, and for a
+// own, or the one of a thread of Redisson that waits for a fair lock. It is empty for any other channel, and for a
 // channel of whose lock the name cannot be told. "{a}" and "a" have the same channels, and it is "a" for these.
 func LockOfChannel(channel string) (key string) {
 	rest, found := strings.CutPrefix(channel, string(channels)+":")

@@ -3,6 +3,7 @@ package lua
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,7 +16,9 @@ type InLine struct {
 	Wake      Wake
 }
 
-// TicketOf is the ticket of an owner's waiter. The number is another one for each wait of a client.
+// TicketOf is the ticket of an owner's waiter. The number is another one for each wait of a client, and rises. It is the
+// arrival in microseconds of Unix time by the client's clock, or a little later: so others can tell since when it waits, and
+// neither a key nor a command is needed for that.
 func TicketOf(owner string, number uint64) string {
 	return owner + "#" + strconv.FormatUint(number, 10)
 }
@@ -124,7 +127,7 @@ func (l LeaveLine) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, er
 	return verdict(answer), nil
 }
 
-// ForceFair frees a fair lock whoever holds it, and reports whether there was a holder.
+// ForceFair frees a fair lock from any holder, and reports whether there was a holder.
 func ForceFair(ctx context.Context, p Processor, k *Keys, w Wake, holder string) (bool, error) {
 	n := k.several(queues, timeouts, line, channels)
 	freed, err := fairForceScript.runNumber(ctx, p, []string{k.Lock, n[0], n[1], n[2]}, only(holder, n[3], w.how)...)
@@ -163,20 +166,20 @@ func ReadFairReport(ctx context.Context, p Processor, k *Keys, fencing bool) (Re
 	}
 	waiting, _ := reply[3].([]any)
 	for i := range waiting {
-		r.Line = append(r.Line, OwnerOf(text(waiting, i)))
+		r.Line = append(r.Line, PlaceOf(text(waiting, i)))
 	}
 	return r, nil
 }
 
-// OwnerOf is the owner's field of an element of the line: of a ticket, or of a thread of Redisson.
-func OwnerOf(element string) string {
-	for i := len(element) - 1; i >= 0; i-- {
-		switch c := element[i]; {
-		case c == '#' && i < len(element)-1:
-			return element[:i]
-		case c < '0' || c > '9':
-			return element
-		}
+// PlaceOf reads an element of the line: a ticket, or a thread of Redisson, which has no arrival.
+func PlaceOf(element string) Place {
+	end := strings.LastIndexByte(element, '#')
+	if end < 0 {
+		return Place{Owner: element}
 	}
-	return element
+	number, err := strconv.ParseInt(element[end+1:], 10, 64)
+	if err != nil || number < 0 {
+		return Place{Owner: element}
+	}
+	return Place{Owner: element[:end], Arrival: time.UnixMicro(number)}
 }

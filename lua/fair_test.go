@@ -340,7 +340,7 @@ func TestFairForceAndLinger(t *testing.T) {
 		sub.want(t, b.keys.Own(), "0") // once
 		sub.want(t, b.keys.Channel()+":"+thread, "0")
 		report, err := lua.ReadFairReport(t.Context(), a.p, &a.keys, true)
-		if err != nil || len(report.Line) != 2 || report.Line[0] != "b:2" || report.Line[1] != thread || len(report.Fields) != 1 {
+		if err != nil || len(report.Line) != 2 || report.Line[0].Owner != "b:2" || report.Line[1].Owner != thread || len(report.Fields) != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	})
@@ -385,12 +385,20 @@ func TestFairForeign(t *testing.T) {
 	}
 }
 
-func TestOwnerOf(t *testing.T) {
-	for element, want := range map[string]string{
-		"a:1#7": "a:1", "a:x#1#22": "a:x#1", thread: thread, "a:x#": "a:x#", "a#1x": "a#1x", "": "", "12": "12",
+func TestPlaceOf(t *testing.T) {
+	at := time.UnixMicro(1_764_000_000_123_456)
+	for element, want := range map[string]lua.Place{
+		lua.TicketOf("a:1", uint64(at.UnixMicro())): {Owner: "a:1", Arrival: at},
+		"a:x#1#22": {Owner: "a:x#1", Arrival: time.UnixMicro(22)},
+		thread:     {Owner: thread},
+		"a:x#":     {Owner: "a:x#"},
+		"a:x#-1":   {Owner: "a:x#-1"},
+		"a#1x":     {Owner: "a#1x"},
+		"":         {},
+		"12":       {Owner: "12"},
 	} {
-		if got := lua.OwnerOf(element); got != want {
-			t.Errorf("%q is of %q, want %q", element, got, want)
+		if got := lua.PlaceOf(element); got != want {
+			t.Errorf("%q is %+v, want %+v", element, got, want)
 		}
 	}
 }

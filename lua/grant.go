@@ -99,7 +99,7 @@ func (a Acquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, error)
 	return acquired(acquireScript.runLine(ctx, p, a.line(k)))
 }
 
-// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Acquired].
+// Launch begins to send the command, and returns nil if it does not. [Flight.Acquired] has the result.
 func (a Acquire) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
 	return launch(ctx, by, a.line(k))
 }

@@ -53,7 +53,7 @@ func (r Release) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, epoc
 	return r.freed(reply, err)
 }
 
-// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Freed].
+// Launch begins to send the command, and returns nil if it does not. [Flight.Freed] has the result.
 func (r Release) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
 	return launch(ctx, by, r.line(k))
 }
@@ -92,7 +92,7 @@ func (l Leave) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, err er
 	return Done, nil
 }
 
-// Force frees the lock whoever holds it, and reports whether there was a holder. With a holder, which is a field of the
+// Force frees the lock from any holder, and reports whether there was a holder. With a holder, which is a field of the
 // hash, it takes the lock from that one only.
 func Force(ctx context.Context, p Processor, k *Keys, w Wake, holder string) (bool, error) {
 	n := k.several(turns, waiters, grants, channels)

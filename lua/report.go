@@ -17,7 +17,7 @@ type Report struct {
 	// Of a read-write lock:
 	Mode    string    // read or write; empty when free
 	Reading []Waiting // registered clients that wait to read; Waiting has those that wait to write
-	Line    []string  // of a fair lock: the owners that wait, the first to come first
+	Line    []Place   // of a fair lock: who waits, the first to come first
 }
 
 // Field is one field of the hash.
@@ -30,6 +30,12 @@ type Field struct {
 type Waiting struct {
 	Client string
 	For    time.Duration // since its arrival, by Redis' clock
+}
+
+// Place is a place in the line of a fair lock.
+type Place struct {
+	Owner   string
+	Arrival time.Time // by the clock of the owner's machine; zero of a thread of Redisson
 }
 
 // ReadReport reads the lock from the master. With fencing it also reads the counter, for which the

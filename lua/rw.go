@@ -80,7 +80,7 @@ func (a RWAcquire) Run(ctx context.Context, p Processor, k *Keys) (Granted, erro
 	return acquired(writeAcquireScript.runLine(ctx, p, a.line(k)))
 }
 
-// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Acquired].
+// Launch begins to send the command, and returns nil if it does not. [Flight.Acquired] has the result.
 func (a RWAcquire) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
 	return launch(ctx, by, a.line(k))
 }
@@ -102,7 +102,7 @@ func (r RWRelease) Run(ctx context.Context, p Processor, k *Keys) (v Verdict, ep
 	return (*Release)(&r).freed(rwReleaseScript.runLine(ctx, p, r.line(k)))
 }
 
-// Launch begins to send the command, and returns nil if it does not. The result is that of [Flight.Freed].
+// Launch begins to send the command, and returns nil if it does not. [Flight.Freed] has the result.
 func (r RWRelease) Launch(ctx context.Context, by Launcher, k *Keys) *Flight {
 	return launch(ctx, by, r.line(k))
 }
@@ -166,7 +166,7 @@ func side(reads bool) string {
 	return "write"
 }
 
-// RWForce ends all reads, or the write hold, whoever has them, and reports whether there were any. With a holder, which is a
+// RWForce ends all reads, or the write hold, of any owner, and reports whether there were any. With a holder, which is a
 // field of the hash, it ends only that one.
 func RWForce(ctx context.Context, p Processor, k *Keys, w Wake, reads bool, holder string) (bool, error) {
 	n := k.several(turns, waiters, readers, barriers, channels)

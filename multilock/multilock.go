@@ -93,10 +93,10 @@ func (l *MultiLock) Name() string { return l.name }
 
 // Lock takes the lock, waiting until it is free. It keeps the lock by renewing its members until it
 // is released or lost. The wait ends when the lock is acquired, when ctx ends, or when so many
-// members fail that the rest is not enough: after three tries, or after one lease if the members had
-// answered this call before. Lock waits for a member that is busy, or in quarantine. The error then
-// is [reentrant.ErrNotAcquired] with the errors of all members, and no member is left locked. A grant
-// whose answer did not come is given back in the background, within one lease.
+// members fail that the rest is not enough. A member fails after three tries, or after one lease if
+// the members had answered this call before. Lock waits for a member that is busy, or in quarantine.
+// The error then is [reentrant.ErrNotAcquired] with the errors of all members, and no member is left
+// locked. A grant whose answer did not come is given back in the background, within one lease.
 //
 // An owner that holds the lock enters it again, and calls [MultiLock.Unlock] once for each Lock. If
 // that finds the lock lost, the error is [reentrant.ErrLost].
@@ -113,7 +113,7 @@ func (l *MultiLock) LockLease(ctx context.Context, lease time.Duration) error {
 
 // TryLock is Lock with a limit on the wait, which holds also while servers are silent. A wait of 0 or
 // less is a single attempt. Silent servers can make it three times as long as the members' limit
-// ([WithMemberLimit]): the limit applies to the grant, to the servers' word about who they are, and
+// ([WithMemberLimit]). The limit applies to the grant, to the servers' word about who they are, and
 // to giving back members that are not enough. With lease 0 the hold is renewed, or is as
 // [MultiLock.With] says; otherwise it has that fixed lease.
 //

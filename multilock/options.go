@@ -64,12 +64,12 @@ func WithLongestLease(lease time.Duration) Option {
 }
 
 // WithoutQuarantine is unsafe after a restart. The quorum then counts every server and asks none who
-// it is: a server that was restarted without its data is taken for one that knows its locks, and two
+// it is. A server that was restarted without its data is taken for one that knows its locks, and two
 // owners can hold a quorum at the same time.
 //
 // It is for the first deployment, when all servers are new, nobody can hold a lock and nobody wants
-// to wait for one lease; for servers that keep every write over a restart (appendfsync always); and
-// for servers that do not answer INFO. Take it out again.
+// to wait for one lease. It is also for servers that keep every write over a restart (appendfsync
+// always), and for servers that do not answer INFO. Take it out again.
 //
 // If the quorum is a member of another quorum, the outer one has to ask all servers of this one. This
 // one then does not survive the loss of a server of its own any more.
@@ -108,7 +108,7 @@ func newConfig(members []*member, quorum bool, opts []Option) (config, error) {
 		return c, fmt.Errorf("%w: member limit %v, must be below the shortest lease %v", reentrant.ErrInvalidOption, c.limit, shortest)
 	}
 	if c.longest < longest {
-		return c, fmt.Errorf("%w: the longest lease %v is less than that of a member, %v", reentrant.ErrInvalidOption, c.longest, longest)
+		return c, fmt.Errorf("%w: the longest lease %v is less than the lease of a member, %v", reentrant.ErrInvalidOption, c.longest, longest)
 	}
 	return c, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Release releases this hold, as [MultiLock.Unlock] does for Lock, and from any goroutine. A second
 // call returns [reentrant.ErrNotHeld]. If the hold's ctx has ended with a loss before, the text of
-// the error is short, as that of [reentrant.Hold.Release].
+// the error is short, as the error of [reentrant.Hold.Release].
 func (h *Hold) Release(ctx context.Context) error { return h.releaseAs(ctx, multi.Tenure.Release) }
 
 // releaseAs is Release; how is the way in which each member is released.

@@ -101,7 +101,7 @@ func NewHub(rdb Subscriber, cfg Config) *Hub {
 }
 
 // Sharded reports whether the hub subscribes with SSUBSCRIBE where the node that serves a channel's
-// slot has sharded pub/sub. It does if Config.Sharded is set and the client is that of a Redis
+// slot has sharded pub/sub. It does if Config.Sharded is set and the client is for a Redis
 // Cluster. Then a client that publishes has to ask the same node.
 func (h *Hub) Sharded() bool { return h.router != nil }
 

@@ -23,10 +23,10 @@ type Locker interface {
 
 var _ Locker = (*reentrant.Lock)(nil)
 
-// TestLocker tests what programs rely on in a lock: mutual exclusion within a process and between processes,
-// re-entry, a busy lock that is no error, a wait that ends with its ctx, an Unlock by another that is refused, a hold
-// that lives longer than its lease, and a loss that ends the ctx of Do. Each check is a subtest in a testing/synctest
-// bubble of its own, and all together take about a second.
+// TestLocker tests what programs rely on in a lock. That is mutual exclusion within a process and between processes,
+// re-entry, a busy lock that is no error, and a wait that ends with its ctx. It is also an Unlock by another that is
+// refused, a hold that lives longer than its lease, and a loss that ends the ctx of Do. Each check is a subtest in a
+// testing/synctest bubble of its own, and all together take about a second.
 //
 // newLocker returns the lock, on r, as one process has it. Each call stands for another process and returns the same
 // lock, so it makes a Client of its own:

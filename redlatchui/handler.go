@@ -24,7 +24,7 @@ type Options struct {
 	Write bool
 
 	// Authorize decides about each request before anything is shown or done: with an error the answer is 403, and its text
-	// goes to the log and not to the browser. It may be nil if others see to that: whoever reaches the page sees the names of
+	// goes to the log and not to the browser. It may be nil if others see to that: everybody who reaches the page sees the names of
 	// locks, hosts and owners.
 	Authorize func(*http.Request) error
 

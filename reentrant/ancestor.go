@@ -7,8 +7,8 @@ import (
 	"github.com/redlatch/redlatch/internal/scope"
 )
 
-// Ancestor says why a call that was not granted the lock waited for its own caller: for a hold that its
-// ctx comes from, or its goroutine has, and that it could not enter again.
+// Ancestor says why a call that was not granted the lock waited for its own caller. It waited for a
+// hold that its ctx comes from, or its goroutine has, and could not enter it again.
 type Ancestor string
 
 const (

@@ -14,9 +14,9 @@ import (
 	"github.com/redlatch/redlatch/internal/preflight"
 )
 
-// Check asks Redis whether locks will work there: whether the Client's user has the permissions that
-// locks need, whether Redis may evict locks, and whether a lock can be taken and released now. Call it at
-// the start of a program, while there is nothing to lose yet; New sends nothing and cannot know.
+// Check asks Redis whether locks will work there. It looks whether the Client's user has the permissions
+// that locks need, whether Redis may evict locks, and whether a lock can be taken and released now. Call
+// it at the start of a program, while there is nothing to lose yet; New sends nothing and cannot know.
 //
 // err joins what prevents locks: a [PermissionError] for each permission that is missing, or why no lock
 // could be taken. Warnings are about what locks can do without, at a price that each warning names: a
@@ -27,8 +27,8 @@ import (
 // Check looks at a lock of its own. The name of that lock begins with the name of each lock in like, or
 // else with the prefix alone, and ends in something random. In a Cluster Check looks at one lock for each
 // master or, if a hash tag leaves no choice, at one. Pass locks like the locks that you will use if their
-// names have hash tags, if the user's rights begin with more than the prefix, or if they have fencing,
-// which is required then.
+// names have hash tags, or if the user's rights begin with more than the prefix. Locks with fencing have
+// to be passed.
 //
 // Check tries a permission with a command that fails, or finds nothing, when it is allowed: it writes
 // nothing. If no permission is missing, Check takes the lock and releases it like any other, and events

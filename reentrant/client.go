@@ -20,8 +20,8 @@ import (
 // its owners differ from the owners of every other Client, in this process too. Make one for each
 // Redis and share it; it is safe for use by many goroutines.
 //
-// It has one goroutine that renews all its locks, started with the first one, and one or two for the
-// subscription while a call waits; in a Cluster two for each node and one more.
+// It has one goroutine that renews all its locks, started with the first one. While a call waits it
+// has one or two for the subscription, and in a Cluster two for each node and one more.
 type Client struct {
 	observer
 	calls    atomic.Uint64 // how many calls were numbered
@@ -42,9 +42,10 @@ type Client struct {
 	watchdog *watchdog.Watchdog
 	hub      *pubsub.Hub
 
-	number atomic.Uint64 // of the last command that changes a lock
-	held   atomic.Int64  // ownerships: live, or being released
-	work   atomic.Int64  // ownerships, calls, commands and clean-up under way
+	number   atomic.Uint64 // of the last command that changes a lock
+	arrivals arrivals      // of waiters for fair locks
+	held     atomic.Int64  // ownerships: live, or being released
+	work     atomic.Int64  // ownerships, calls, commands and clean-up under way
 
 	roots atomic.Int64 // of shared leases (shared.go): counted in held, and no owner's
 
@@ -91,14 +92,14 @@ type Client struct {
 // changed. No command is sent; see [Client.Check].
 //
 // New has to see what kind of Redis rdb is for. rdb is a *redis.Client, of a server or a Sentinel
-// group, a *redis.ClusterClient, a type that embeds one of them, or a type with a method Unwrap()
-// redis.UniversalClient that returns such a client. Commands go through rdb itself, in a Cluster some
+// group, or a *redis.ClusterClient. It may also be a type that embeds one of them, or has a method
+// Unwrap() redis.UniversalClient that returns one. Commands go through rdb itself, in a Cluster some
 // go to its nodes directly. A type around such a client may not send a command twice.
 //
 // The error is [ErrInvalidOption] for an invalid option. It is also [ErrInvalidOption] for an rdb
-// that is nil, has nothing inside, hides what is inside (as struct{ redis.UniversalClient } does), or
-// is a *redis.Ring, which has no one place for a subscription, or a *redis.AutoPipeliner. It says
-// what to pass. For an invalid lease it is [ErrInvalidLease].
+// that is nil, has nothing inside, or hides what is inside, as struct{ redis.UniversalClient } does.
+// So it is for a *redis.Ring, which has no one place for a subscription, and for a
+// *redis.AutoPipeliner. It says what to pass. For an invalid lease it is [ErrInvalidLease].
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	target, err := targetOf(rdb)
 	if err != nil {
@@ -181,14 +182,13 @@ func (c *Client) route() {
 // ID returns the Client's UUID: the first half of its owners' fields.
 func (c *Client) ID() string { return c.id }
 
-// NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix included)
-// without control characters; braces may only form one hash tag, as in "order:{42}". With the
-// prefix, it may not begin as the keys that belong to other locks do: with redlatch_epoch,
-// redlatch_turn, redlatch_waiters, redlatch_listeners, redlatch_client, redisson_lock_token,
-// redisson_lock__channel, redisson_lock_queue, redisson_lock_timeout or redisson_rwlock, each followed by ":" or "{"; and it
-// may not contain ":rwlock_timeout:". It does no I/O; with a bad name every
-// method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks
-// of the same name and Client are the same lock.
+// NewLock returns the lock of that name, 1 to 512 bytes of valid UTF-8 (prefix included) without control characters; braces
+// may only form one hash tag, as in "order:{42}". With the prefix, it may not begin as the keys that belong to other locks
+// do, each of these followed by ":" or "{". Of Redlatch they are redlatch_epoch, redlatch_turn, redlatch_waiters,
+// redlatch_listeners and redlatch_client. Of Redisson they are redisson_lock_token, redisson_lock__channel,
+// redisson_lock_queue, redisson_lock_timeout and redisson_rwlock. It may not contain ":rwlock_timeout:". It does no I/O;
+// with a bad name every method that asks Redis returns [ErrInvalidName]. A Lock is cheap and holds no state: locks of the
+// same name and Client are the same lock.
 func (c *Client) NewLock(name string, opts ...LockOption) *Lock {
 	return c.newLock(plain, name, opts)
 }

@@ -50,7 +50,7 @@ type ReportedHold struct {
 // any Redis user with a right to such keys can write one. Reports that cannot be read are left out.
 //
 // It reads one sorted set and one key for each Client, for which the Redis user needs what WithClientName needs. The error
-// is that of ctx, [ErrClosed], [ErrPermission], or of Redis.
+// is ctx's, [ErrClosed], [ErrPermission], or an error of Redis.
 func (c *Client) Clients(ctx context.Context) ([]ClientReport, error) {
 	all, err := ofNode(ctx, c, &node{c.rdb, c.address}, c.readReports)
 	slices.SortFunc(all, func(a, b ClientReport) int { return a.Since.Compare(b.Since) })
@@ -137,7 +137,7 @@ func (c *Client) statesNow() (all []*lockState) {
 }
 
 // writeReport writes the Client's name, its report, and its place in the index, in one pipeline. A failure costs the name at
-// worst, and the next period tries again. The error is that of the name.
+// worst, and the next period tries again. The error is the name's.
 func (c *Client) writeReport(ctx context.Context) error {
 	text, err := json.Marshal(c.report())
 	if err != nil {

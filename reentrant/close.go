@@ -20,9 +20,10 @@ const closeGrace = time.Second
 // later. Nothing new is granted; an owner that holds a lock may still re-enter it.
 //
 // Then Close waits until all holds are released and all commands have ended, or until ctx ends. After
-// that, also if ctx had ended before the call, it gives 1 s more to what is on its way to free a lock (an
-// Unlock or Release that has begun, the giving back of a lock whose call has left), and to take the
-// Client out of the registry of waiters. Holds that no call is releasing get no such second.
+// that, also if ctx had ended before the call, it gives 1 s more to what is on its way to free a lock.
+// That is an Unlock or Release that has begun, and the giving back of a lock whose call has left. In that
+// second it also takes the Client out of the registry of waiters. Holds that no call is releasing get no
+// such second.
 //
 // At last renewal stops, and the ctx of the holds that are left ends with cause [ErrClosed]. Their locks
 // expire in Redis within a lease. Every method returns [ErrClosed] from then on, a method that takes the

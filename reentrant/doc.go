@@ -25,88 +25,24 @@
 //
 // # What a lease promises
 //
-// The lock is an advisory lease. Two owners do not hold a lock at the same time while Redis keeps its
-// data, its clock does not jump, clocks drift by less than 1 %, and a holder that is told of a loss
-// stops. A holder that is stopped (by the garbage collector, the scheduler, SIGSTOP) for longer than its
-// lease cannot be told in time. A program that must be certain has the resource check the fencing token
-// ([WithFencing]). A failover or restart can make Redis forget a lock. The file docs/guarantees.md says
-// all this in full.
+// The lock is an advisory lease. Two owners do not hold a lock together while Redis keeps its
+// data, clocks neither jump nor drift much, and a holder stops when told of a loss. A holder that is
+// stopped (by the garbage collector, the scheduler, SIGSTOP) for longer than its lease cannot be told in
+// time. A program that must be certain has the resource check the fencing token ([WithFencing]). A
+// failover or restart can make Redis forget a lock. The file docs/guarantees.md says all this in full.
 //
 // # Errors
 //
 // If the lock was not taken, Lock, LockLease, TryLock, Acquire and Do return an error that is
-// [ErrNotAcquired] and its cause, such as ctx's error, [ErrClosed], [ErrForeignKey], [ErrReplicas] or an
-// error of Redis. Nothing of the call is left locked, and an outer hold stays. The error is [ErrBusy] too
-// if another owner has the lock when the wait ends, at its limit or at the deadline of ctx; at the limit
-// TryLock returns false and nil instead. Two kinds are not ErrNotAcquired: invalid arguments
-// ([ErrInvalidName] and its like), for which nothing was sent, and [ErrLost], with which a nested call
-// tells that the lock of the calls above it is lost.
+// [ErrNotAcquired] and its cause. A cause is ctx's error, [ErrClosed], [ErrForeignKey], [ErrReplicas] or
+// an error of Redis. Nothing of the call is left locked, and an outer hold stays. The error is [ErrBusy]
+// too if another owner has the lock when the wait ends, at its limit or at the deadline of ctx. At the
+// limit TryLock returns false and nil instead. Two kinds are not ErrNotAcquired. Invalid arguments are
+// [ErrInvalidName] and its like, and nothing was sent. By [ErrLost] a nested call tells that the lock of
+// the calls above it is lost.
 //
 // Unlock and Release return [ErrNotHeld], [ErrLost] or [ErrUnconfirmed], and [ErrClosed] once the Client
 // is closed. A cancellation of their ctx does not end them. So a lock is released after SIGTERM, too, and
 // Close waits a second for that. [Hold.Extend] and [Hold.ReleaseAfter] also return [ErrNotExtended],
 // [ErrRenewed] and [ErrNested].
-//
-// # Inside
-//
-// A Client has one lock state for each lock in use (lockstate.go). Package internal/lockstate decides for it:
-// which owners of this Client hold the lock, the wait queue, which is first come, first served, and what has
-// to be sent next. This package is the engine around it. Each verb has the same shape:
-//
-//	decide     with lockState.mu: the state says what is to be sent, or that nothing is
-//	send       with the command turn, and without a mutex (sequencer.go, commands.go)
-//	settle     with lockState.mu: the state takes the answer, or its absence, as things stand then
-//
-// An ownership is live, then releasing, then ended (ownership.go). It ends without a release if it is lost,
-// handed over by write-behind, or left at Close. It has a lease (lease.go): what Redis keeps for it. The
-// watchdog watches the lease exactly while the ownership is live. A write-behind hand-off ends a live
-// ownership and gives its lease to the next owner, without a command; the field in Redis is synced later
-// (fieldsync.go). lockState.mu guards all of this, and is never held during I/O.
-//
-// A kind of lock (kind.go) is with whom an owner shares it, and its keys, channels and scripts. There is one,
-// the plain lock (plain.go).
-//
-// The commands that change one lock leave one at a time, numbered, each with the command turn
-// (sequencer.go, commands.go). Redis may answer
-//
-//   - late: the call has ended by then, at its ctx or its limit. A goroutine of its own has sent the
-//     command (call.go) and settles the answer. If the command took a lock for a call that has left, the
-//     lock goes to the next waiter or back to Redis.
-//   - twice, because a command was sent again: a script sets the state that is wanted, so the second run
-//     changes nothing.
-//   - never: the outcome is unknown. The next command sets an epoch, which voids the commands that are
-//     still on their way. If the owner has left, a clean-up (cleanup.go) frees its field until Redis
-//     confirms it or the lease has passed.
-//
-// Each lock state also keeps since when Redis has not answered. It decides when a wait ends, and whether a
-// lock still counts as busy.
-//
-// A waiter that leads tries again (wait.go) at the first of: a wake-up, the end of the holder's lease, a
-// bounded poll, a subscription that was confirmed or replaced. Its wait ends with a hand-off inside the
-// Client, a grant by the release of another Client (grant.go), the end of ctx, the limit, or Close. All other
-// messages are hints.
-//
-// All commands go through the program's go-redis client and its hooks. If its pool does not answer,
-// renewals go past it (lanes.go, redisio.Detours). Commands that change a lock never do; before such a
-// command is repeated, the pool's dead connections are found (redisio.Courier).
-//
-// Mutexes are taken in the order lockState.mu, then one of Client.mu, cleanups.mu, or those of the
-// watchdog and the hub. No function locks two lock states at once.
-//
-// These goroutines run beside the callers'. Close waits for all but the last two kinds:
-//
-//   - The watchdog and the hub own theirs.
-//   - A command whose caller can leave runs on a goroutine that is kept for the next one (call.go,
-//     redisio.Workers).
-//   - At most 16 goroutines carry out the clean-ups of all locks (cleanupqueue.go).
-//   - One syncs the field of each lock whose field is another owner's (lockState.syncField).
-//   - One writes the Client's name while the Client is in use (namerecord.go).
-//   - Short ones go on with a release whose next owner has left (handoff.go), give back the lock of a
-//     call that has left (giveup.go), forget old losses (loss.go), and dial for a call with wait 0
-//     (quick.go).
-//   - Each renewal has one or more (lanes.go).
-//   - While a pool does not answer, short ones ask its idle connections, and redisio.Courier waits for
-//     them.
-//   - In a Cluster go-redis reads its map on a goroutine of its own when redisio.Reloader asks for it.
-//   - The runtime has one on which leak.go tells of a Hold that was dropped.
 package reentrant

@@ -76,16 +76,16 @@ type NotAcquiredError struct {
 	TTL    time.Duration
 
 	// HolderName is the name that the holder's Client gives itself ([WithClientName]), if this Client
-	// knows it already: its own name, or the name of a Client that a [Lock.Info] was about. It asks
-	// nobody for it.
+	// knows it already. It knows its own name, and the name of a Client that a [Lock.Info] was about.
+	// It asks nobody for it.
 	HolderName string
 
 	Waited time.Duration // length of the call
 
-	// Busy says that another owner has the lock or is ahead, by the last word of Redis or of this Client,
-	// and that the wait ended at its limit or at the deadline of ctx. It is false after a cancellation of
-	// ctx, when Redis does not answer or refuses, and when the Client closes. The error is [ErrBusy] if
-	// Busy is set.
+	// Busy says that another owner has the lock or is ahead, by the last word of Redis or of this Client.
+	// The wait has ended at its limit or at the deadline of ctx. It is false after a cancellation of ctx,
+	// when Redis does not answer or refuses, and when the Client closes. The error is [ErrBusy] if Busy
+	// is set.
 	Busy bool
 
 	// Err is why the wait ended: ctx's error and cause, ErrClosed, an error of Redis. It is

@@ -49,10 +49,10 @@ type Events struct {
 
 // Event is one thing that happened. Fields that do not belong to it are zero.
 type Event struct {
-	// Ctx is the ctx of the call in which the event happened: of Lock, Acquire and the like, of Unlock or
-	// Release for Released and Unconfirmed, of the new holder's call for HandedOver. It may have ended.
-	// Outside a call, as in a renewal or a loss that a renewal has found, it is context.Background(),
-	// never nil.
+	// Ctx is the ctx of the call in which the event happened. That is Lock, Acquire and the like, Unlock
+	// or Release for Released and Unconfirmed, and the new holder's call for HandedOver. It may have
+	// ended. Outside a call, as in a renewal or a loss that a renewal has found, it is
+	// context.Background(), never nil.
 	Ctx context.Context
 
 	Name  string
@@ -61,7 +61,7 @@ type Event struct {
 
 	// Call numbers the calls of a Client from 1: Waiting, Woken, Acquired, Reentered and NotAcquired of one
 	// call have the same number. Events about a hold have the number of the call that got it: Released, Unconfirmed,
-	// Lost, Renewed, and HandedOver that of the hold which it ends. It is 0 in events of neither.
+	// Lost, Renewed, and HandedOver the call of the hold which it ends. It is 0 in events of neither.
 	Call uint64
 
 	How        How           // why the call tries again, or how it got the lock

@@ -7,7 +7,7 @@ import (
 	"github.com/redlatch/redlatch/lua"
 )
 
-// fair is the lock of [Client.NewFairLock]: Redisson's RedissonFairLock. Its hash is that of a plain lock. Who waits
+// fair is the lock of [Client.NewFairLock]: Redisson's RedissonFairLock. Its hash is a plain lock's. Who waits
 // stands in a line in Redis (line.go).
 var fair = &kind{name: "fair", number: 2, lines: true, protocol: fairLock{}}
 

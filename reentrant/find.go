@@ -19,16 +19,16 @@ import (
 // million keys, with 1000 it is 2 ms and more.
 const scanPage = 100
 
-// Locks iterates over the names of the locks under the Client's prefix that are held now, by any client of Redlatch or
-// Redisson, and that match the pattern, a glob of Redis ("order:*"). It has no order. A lock that is taken or freed meanwhile
-// may be left out, and none comes twice. [Client.Inspect] tells more of each.
+// Locks iterates over the names of the locks under the Client's prefix that any client of Redlatch or Redisson holds now.
+// They match the pattern, a glob of Redis ("order:*"). It has no order. A lock that is taken or freed meanwhile may be left
+// out, and none comes twice. [Client.Inspect] tells more of each.
 //
-// Locks looks at all keys of the database, 100 at a time, and only as fast as the caller takes the names: a million keys take
-// a few seconds, with no more than a millisecond for any other client. [Client.Contended] costs far less where only locks
-// matter that somebody waits for. Of the hashes that match it reads up to two fields each, to tell locks from others.
+// Locks looks at all keys of the database, 100 at a time, and only as fast as the caller takes the names. A million keys
+// take a few seconds, with no more than a millisecond for any other client. [Client.Contended] costs far less where only
+// locks matter that somebody waits for. Of the hashes that match it reads up to two fields each, to tell locks from others.
 //
 // The Redis user needs +scan and +hrandfield besides what locks need; without them the error is [ErrPermission]. An error
-// ends the iteration: that of ctx, [ErrClosed], or of Redis. In a Cluster it looks at each master in turn.
+// ends the iteration: an error of ctx, [ErrClosed], or an error of Redis. In a Cluster it looks at each master in turn.
 func (c *Client) Locks(ctx context.Context, pattern string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := make(map[string]bool)
@@ -118,13 +118,13 @@ func isLock(fields []string) bool {
 	return owners > 0
 }
 
-// Contended returns the names of the locks under the Client's prefix that somebody waits for, or did a moment ago, in order:
-// clients of Redlatch and of Redisson that wait have subscribed to a channel of the lock, on which they hear that it is free.
-// It takes a millisecond or so at any number of keys. A waiter whose Redis user may not subscribe is not found. Of a lock
-// named "{a}" it says "a", which has the same channels.
+// Contended returns the names of the locks under the Client's prefix that somebody waits for, or did a moment ago, in order.
+// Clients of Redlatch and of Redisson that wait have subscribed to a channel of the lock, on which they hear that it is
+// free. It takes a millisecond or so at any number of keys. A waiter whose Redis user may not subscribe is not found. Of a
+// lock named "{a}" it says "a", which has the same channels.
 //
 // The Redis user needs +pubsub|channels, and with sharded pub/sub +pubsub|shardchannels; without them the error is
-// [ErrPermission]. Otherwise it is that of ctx, [ErrClosed], or of Redis. In a Cluster it asks each node.
+// [ErrPermission]. Otherwise it is an error of ctx, [ErrClosed], or an error of Redis. In a Cluster it asks each node.
 func (c *Client) Contended(ctx context.Context) ([]string, error) {
 	nodes, err := c.nodes(ctx, true)
 	if err != nil {

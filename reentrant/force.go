@@ -16,7 +16,7 @@ import (
 // It waits and fails as [Lock.IsLocked] does, but first waits for a command of this Client about the lock
 // that is under way. After an error the lock may have been freed. The command that was under way may also
 // free it later, whichever owner holds it then. If the reply to a first try was lost, ForceUnlock may
-// report false though that try has freed the lock; a holder of this Client is told in that case too.
+// report false though that try has freed the lock. A holder of this Client is told in that case too.
 func (l *Lock) ForceUnlock(ctx context.Context) (bool, error) { return l.force(ctx, "") }
 
 // ForceUnlockHolder is ForceUnlock that takes the lock only from the given holder: the whole field in the lock's hash, as

@@ -151,9 +151,9 @@ func (h *Hold) Token() int64 { return h.h.Ownership.Token() }
 func (h *Hold) Owner() string { return h.h.Ownership.Owner() }
 
 // Release releases this hold, on any goroutine and whatever the owner of ctx is. Other holds of the owner
-// stay. It waits and fails as [Lock.Unlock] does, with two differences: after a loss it always returns
-// [ErrLost], however long ago the loss was, and a second call returns [ErrNotHeld], whatever the first
-// one returned. If the hold's ctx has ended with the loss before, the text is a short one, so
+// stay. It waits and fails as [Lock.Unlock] does, with two differences. After a loss it always returns
+// [ErrLost], however long ago the loss was. A second call returns [ErrNotHeld], whatever the first one
+// returned. If the hold's ctx has ended with the loss before, the text is a short one, so
 // errors.Join(workErr, hold.Release(ctx)) prints the loss once. errors.As finds it whole.
 func (h *Hold) Release(ctx context.Context) error {
 	return h.release(ctx, 0)

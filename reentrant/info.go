@@ -36,10 +36,10 @@ type Info struct {
 	// has [WithFencing]. It is 0 if none was issued, or if the Redis user has no right to the counter.
 	Token int64
 
-	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by
-	// their arrival. If the holder is in another Client, only that Client knows the calls that wait in
-	// it. Of a fair lock they are all calls that wait in any Client, and all threads of Redisson, in the order in which they
-	// are to have the lock, at most 128 of other Clients.
+	// Waiters are the calls that wait in this Client, and the other Clients of Redlatch that wait, by their arrival. If the
+	// holder is in another Client, only that Client knows the calls that wait in it. Of a fair lock they are all calls that
+	// wait in any Client, and all threads of Redisson, at most 128 of other Clients. They are in the order in which they are
+	// to have the lock.
 	Waiters []Waiter
 
 	// Redisson is how many clients of Redisson wait, of which nothing else is known. It is -1 if Redis
@@ -53,8 +53,11 @@ type Waiter struct {
 	// waits. A Client registers when its first call has waited for a round trip or two.
 	Party
 
-	// Since is its arrival; of another Client by Redis' clock, converted to this machine's. It is zero if Redis does not
-	// know it, as of others that wait for a fair lock.
+	// Since is its arrival. It is never after Info.At.
+	//   - A call of this Client: by this machine's clock.
+	//   - Another Client: by Redis' clock, converted to this machine's.
+	//   - A call of another Client that waits for a fair lock: by the clock of its machine, which may differ from this one's.
+	//   - A thread of Redisson: zero, since Redis does not know it.
 	Since time.Time
 }
 
@@ -116,6 +119,11 @@ func (l *Lock) infoOf(r lua.Report, local []Waiter, at time.Time) Info {
 	i.addWaiting(l.c.id, r.Reading, true)
 	if l.kind.lines {
 		i.Waiters = l.inOrder(r.Line, local)
+	}
+	for n := range i.Waiters {
+		if w := &i.Waiters[n]; w.Since.After(at) { // by a clock that is ahead, or of a call that came since
+			w.Since = at
+		}
 	}
 	return i
 }

@@ -40,7 +40,7 @@ type line struct {
 // wait has none.
 func (s *lockState) ticket(w *waiter) {
 	if s.kind.lines && !w.Single {
-		w.Ticket = lua.TicketOf(w.Owner, s.c.number.Add(1))
+		w.Ticket = lua.TicketOf(w.Owner, s.c.arrivals.next(w.Began))
 	}
 }
 
@@ -277,16 +277,16 @@ func (w *wakeups) stopListeningInLine() {
 
 // inOrder are all who wait for a fair lock, in the order of the line. The calls of this Client of which Redis was not told
 // yet are the last.
-func (l *Lock) inOrder(owners []string, here []Waiter) (all []Waiter) {
+func (l *Lock) inOrder(places []lua.Place, here []Waiter) (all []Waiter) {
 	calls := make(map[string][]Waiter) // by owner: an owner may wait in several calls
 	for _, w := range here {
 		calls[w.Field] = append(calls[w.Field], w)
 	}
-	for _, owner := range owners {
-		if own := calls[owner]; len(own) > 0 {
-			all, calls[owner] = append(all, own[0]), own[1:]
-		} else if p, _ := partyOf(owner); p.Client != l.c.id { // otherwise the call has left
-			all = append(all, Waiter{Party: p})
+	for _, place := range places {
+		if own := calls[place.Owner]; len(own) > 0 {
+			all, calls[place.Owner] = append(all, own[0]), own[1:]
+		} else if p, _ := partyOf(place.Owner); p.Client != l.c.id { // otherwise the call has left
+			all = append(all, Waiter{Party: p, Since: place.Arrival})
 		}
 	}
 	for _, w := range here {

@@ -21,10 +21,10 @@ var ErrNested = errors.New("redlatch: the owner has other holds on the lock")
 // their clocks do not agree on. The hold is over at once: its ctx ends with [ErrReleased], its renewal
 // ends, and the event is Released. No waiter of the Client is handed the lock; those who wait learn of the new end.
 //
-// It must be the owner's only hold on the lock; otherwise it returns [ErrNested] and changes nothing. It
-// waits and fails as Release does. After [ErrUnconfirmed] the Client goes on in the background to leave the lock to nobody
-// until what is left of d. If Redis never hears of it, the lock is free when its lease ends, be that before or after; and
-// until Redis has heard of it, the same owner can take the lock anew. A Redis whose memory is full refuses it.
+// It must be the owner's only hold on the lock; otherwise it returns [ErrNested] and changes nothing. It waits and fails
+// as Release does. After [ErrUnconfirmed] the Client goes on in the background to leave the lock to nobody until what is
+// left of d. If Redis never hears of it, the lock is free when its lease ends, be that before or after. Until Redis has
+// heard of it, the same owner can take the lock anew. A Redis whose memory is full refuses it.
 //
 // A failover or restart can forget the lock as any other. [WithReplicaAcks] does not ask for this one.
 func (h *Hold) ReleaseAfter(ctx context.Context, d time.Duration) error {

@@ -14,8 +14,9 @@ import (
 // A Lock is safe for use by many goroutines and holds no state of its own.
 //
 // The methods of a Lock return [ErrInvalidName], [ErrInvalidOwner] and [ErrInvalidLease] without sending
-// anything, [ErrForeignKey] if the key holds something that is not a lock, and [ErrClosed] once the
-// [Client] is closed. From a method that takes the lock the last two are [ErrNotAcquired] as well.
+// anything. They return [ErrForeignKey] if the key holds something that is not a lock, and [ErrClosed]
+// once the [Client] is closed. From a method that takes the lock the last two are [ErrNotAcquired] as
+// well.
 type Lock struct {
 	c       *Client
 	kind    *kind
@@ -42,7 +43,7 @@ func (l *Lock) Name() string { return l.name }
 //     library repeats the attempts itself. It takes 2 to 3 s when connections are refused, and up to 20 s
 //     when Redis is silent (four times go-redis' ReadTimeout, by default 5 s). With a short lease it
 //     takes fewer attempts, by the next rule.
-//   - Redis has answered, or another owner of this Client held the lock: the wait ends with the first
+//   - Redis has answered, or another owner of this Client held the lock. The wait ends with the first
 //     attempt that fails more than one lease, but at least 2 s, after the first attempt that failed.
 //
 // All calls of a Client that wait for the lock through the same outage end together.
@@ -78,25 +79,31 @@ func (l *Lock) LockLease(ctx context.Context, lease time.Duration) error {
 	return err
 }
 
-// TryLock is Lock with a limit on the wait. With lease 0 the hold is renewed, or is as [Lock.With] says;
-// otherwise it has that fixed lease, 1 ms to 100 years.
+// TryLock takes the lock if it can within wait. It is [Lock.Lock] with a limit, and answers:
 //
-// A wait above 0 is a limit that holds also while Redis is silent. With wait 0 or less the call sends one
-// command, which it does not repeat, and waits 500 ms for the answer, plus the timeout of
-// [WithReplicaAcks]. If there is no answer by then, the error says why: the error of dialing, such as
-// "connection refused", if no connection can be made, and otherwise that Redis has not answered. Refused
-// connections take 0.4 s, since go-redis dials five times by default (DialerRetries).
+//   - true, nil: the caller holds the lock.
+//   - false, nil: another owner holds the lock, as Redis has told.
+//   - false, error: unknown. Redis did not answer, or ctx ended before the wait did. The error is
+//     [ErrNotAcquired].
 //
-// TryLock returns true and nil when the lock was acquired. It returns false and nil when another owner
-// held the lock at the end of the wait, as Redis has told. With wait 0 it does so in two more cases:
-// another call of this Client was already asking Redis for the lock, or the owner's own release of it,
-// which returned without a confirmation, was still under way.
+// The wait:
 //
-// When TryLock does not know that the lock is busy, it returns false and an error that is
-// [ErrNotAcquired]. Then Redis has not answered, or for more than 1 s before the limit it has refused
-// this Client's commands for the lock or left them unanswered. TryLock returns such an error also when
-// ctx ended before the wait did. If ctx's deadline ended it, and a limit at that time would have given
-// false and nil, the error is [ErrBusy] too. For the other errors see [Lock.Lock].
+//   - Above 0 it is a limit, which holds also while Redis is silent.
+//   - 0 or less: the call sends one command, does not repeat it, and waits 500 ms for the answer, plus the
+//     timeout of [WithReplicaAcks]. Without an answer the error is the one of dialing, such as "connection
+//     refused", or says that Redis has not answered. Refused connections take 0.4 s, since go-redis dials
+//     five times by default (DialerRetries).
+//
+// The lease: 0 is a hold that the Client renews, or as [Lock.With] says. Otherwise the hold has that fixed
+// lease, 1 ms to 100 years.
+//
+// With wait 0 there are two more cases of false and nil. Another call of this Client was already asking
+// Redis for the lock, or the owner's own release, which returned without a confirmation, was still under
+// way.
+//
+// It is unknown, and not busy, if Redis has refused this Client's commands for the lock for more than 1 s
+// before the limit, or has left them unanswered. If ctx's deadline ends the wait, and a limit at that time
+// would have given false and nil, the error is [ErrBusy] too. For the other errors see [Lock.Lock].
 func (l *Lock) TryLock(ctx context.Context, wait, lease time.Duration) (bool, error) {
 	r := l.request()
 	r.terms.Limited, r.terms.Wait = true, wait

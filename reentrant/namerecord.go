@@ -30,13 +30,12 @@ const (
 // "billing@web-3:411", with host and process id, instead of the Client's ID, and [Client.Clients] has a
 // report of it. A name has 1 to 64 bytes of printable UTF-8; any other is [ErrInvalidOption].
 //
-// The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, and its report in another,
-// both with a TTL of a minute; it has a place in a sorted set of all such Clients, redlatch_client:{prefix}.
-// It writes them every 20 s while it has locks, or calls that take one, and once more a second after the first time;
-// [Client.Close] deletes them.
-// The Redis user needs a right to such keys, which [Client.Check] looks at. Without that right the Client
-// has no name, and all else works. Clients with another prefix do not find the name. Without the option
-// the Client writes nothing.
+// The Client keeps the name in one key of its own, redlatch_client:{prefix+ID}, and its report in another, both with
+// a TTL of a minute. It has a place in a sorted set of all such Clients, redlatch_client:{prefix}. It writes them
+// every 20 s while it has locks, or calls that take one, and once more a second after the first time; [Client.Close]
+// deletes them. The Redis user needs a right to such keys, which [Client.Check] looks at. Without that right the
+// Client has no name, and all else works. Clients with another prefix do not find the name. Without the option the
+// Client writes nothing.
 func WithClientName(name string) Option {
 	return func(c *config) error {
 		c.clientName = name

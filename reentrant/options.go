@@ -141,7 +141,7 @@ const (
 // With [WriteBehind] a hand-off inside the Client costs no round trip. The next holder starts on the
 // lease of the one before, which Redis has confirmed and the watchdog goes on renewing; [Hold.ValidUntil]
 // means what it always means. For other Clients this Client holds the lock all the while. But Redis may
-// name another of its owners: the Client moves the field in the hash to the present holder within about 5
+// name another of its owners. The Client moves the field in the hash to the present holder within about 5
 // ms and a round trip, and owners that have come and gone meanwhile never appear. So a reader of the hash
 // (an operator, Redisson's isHeldByThread or getHoldCount) may see an owner that has released the lock a
 // moment ago. The Client's own IsHeld and HoldCount sync the field first.
@@ -149,11 +149,10 @@ const (
 // A release that hands the lock over so returns nil without having asked Redis, also if Redis had
 // forgotten the lock by then. The next holder finds that out, at its first renewal or release.
 //
-// A hand-off is confirmed all the same when the lock has fencing, when either hold has a fixed lease,
-// when replicas are asked, and when less than a third of the lease is left. A [ReadWriteLock] is never handed over: each
-// release goes through Redis, with any mode. While other Clients wait, the
-// hand-offs in a row are bounded as with Confirmed. If another Client comes while none was known to wait,
-// it waits up to 10 ms longer.
+// A hand-off is confirmed all the same when the lock has fencing, or when either hold has a fixed lease. So it is when
+// replicas are asked, and when less than a third of the lease is left. A [ReadWriteLock] is never handed over: each
+// release goes through Redis, with any mode. While other Clients wait, the hand-offs in a row are bounded as with
+// Confirmed. If another Client comes while none was known to wait, it waits up to 10 ms longer.
 func WithHandoff(mode Handoff) Option {
 	return func(c *config) error {
 		c.handoff = mode

@@ -18,7 +18,7 @@ const (
 	lastUnsubscribedPoll  = time.Second
 
 	// An attempt that a message called for costs wakeCost, and up to wakeBurst may be
-	// owed: whoever can publish must not be able to make all waiters spin. The first
+	// owed: a user who may publish must not be able to make all waiters spin. The first
 	// attempts are at once, without a least distance: Redisson's releases wake
 	// everybody, and a waiter that hesitates after one of them comes in the middle
 	// of the next hold, and so on.

@@ -28,10 +28,10 @@ import (
 // The order of the second and third point is a trap: an owner that reads must not wait for another
 // owner's read. A write that waits may be between the two, and none of the three goes on. Give both calls the ctx of the hold.
 //
-// Renewed reads of one Client share a lease: they are lost together, and most of them send nothing ([Stats] counts
-// these as Shared). A read joins a lease that Redis has confirmed within the last 10 ms, so it may begin that long after a
-// [Lock.ForceUnlock], or after another Client's write has begun to wait. Reads with a fixed lease, inside a write, of a MultiLock,
-// and of a Client with [WithMaxHold] have leases of their own.
+// Renewed reads of one Client share a lease: they are lost together, and most of them send nothing ([Stats] counts these as
+// Shared). A read joins a lease that Redis has confirmed within the last 10 ms. So it may begin that long after a
+// [Lock.ForceUnlock], or after another Client's write has begun to wait. Reads with a fixed lease, inside a write, of a
+// MultiLock, and of a Client with [WithMaxHold] have leases of their own.
 //
 // The last release goes through Redis, whatever [WithHandoff] says. Only writes have fencing tokens.
 type ReadWriteLock struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/pressly/goose/v3"
 	"github.com/redis/go-redis/v9"
+	_ "modernc.org/sqlite"
 
 	redlatchgoose "github.com/redlatch/redlatch/adapters/goose"
 	"github.com/redlatch/redlatch/reentrant"

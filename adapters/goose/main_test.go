@@ -10,7 +10,6 @@ import (
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 	"github.com/redis/go-redis/v9"
-	_ "modernc.org/sqlite"
 
 	redlatchgoose "github.com/redlatch/redlatch/adapters/goose"
 	"github.com/redlatch/redlatch/internal/nodes"

@@ -17,8 +17,8 @@ type periodic struct {
 	opts []asynq.Option
 }
 
-// schedule enqueues the tasks while this process leads, and returns when ctx ends. The error is that of [leader.Run], or of a
-// spec that is none.
+// schedule enqueues the tasks while this process leads, and returns when ctx ends. The error is the one of [leader.Run], or
+// says which task has an invalid spec.
 func schedule(ctx context.Context, lock *reentrant.Lock, redis asynq.RedisConnOpt, opts *asynq.SchedulerOpts, tasks ...periodic) error {
 	return leader.Run(ctx, lock, func(ctx context.Context) error {
 		// A new one for each term: a Scheduler that was shut down cannot be started again.

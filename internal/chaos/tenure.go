@@ -68,6 +68,7 @@ func (e errand) inside() errand {
 	if e.side == history.Writing && chance(e.random, 50) {
 		e.side = history.Reading
 		e.lock = e.of.lock(e.client, e.side)
+		e.apart = true
 	}
 	return e
 }
@@ -94,11 +95,11 @@ func (e errand) acquire(ctx context.Context, nested bool) *grip {
 }
 
 // tell notes the loss of the hold when its ctx ends for that, or later if it had ended for
-// another reason. That needs a goroutine only then.
+// another reason: the loss of a write around a read that goes on is one. That needs a goroutine only then.
 func (g *grip) tell() {
 	ctx := g.hold.Context()
 	context.AfterFunc(ctx, func() {
-		if lostBy(ctx) {
+		if lostBy(ctx) && !g.e.apart {
 			g.held.Lost()
 			return
 		}

@@ -35,6 +35,7 @@ type errand struct {
 	owner  string // in the history: unique to the Client
 	field  string // in Redis, if the owner goes on no other errand
 	ctx    context.Context
+	apart  bool // it reads inside a write: its lease is not the one of the hold that ctx comes from
 }
 
 func (w *worker) run() {

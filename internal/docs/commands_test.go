@@ -11,7 +11,7 @@ import (
 
 // byHand are the make targets that CI does not run, since they take long or are for
 // people. The others have to be in .ci/run or needed by one that is.
-var byHand = map[string]bool{"adapters": true, "api": true, "bench": true, "browser": true, "compare": true, "cover": true, "dist": true, "examples": true, "help": true, "leaders": true, "otel": true, "pictures": true, "tables": true, "torture": true, "why": true}
+var byHand = map[string]bool{"adapters": true, "api": true, "bench": true, "browser": true, "compare": true, "consumer": true, "cover": true, "dist": true, "examples": true, "help": true, "leaders": true, "otel": true, "pictures": true, "release": true, "tables": true, "torture": true, "why": true}
 
 var (
 	shellFence = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")

@@ -17,7 +17,8 @@ var ports = map[string]string{
 
 // forUsers are the documents that tell users what there is.
 var forUsers = []string{
-	"README.md", "SECURITY.md", "docs/guarantees.md", "docs/multilock.md", "docs/operations.md", "docs/owners.md", "docs/redisson.md",
+	"README.md", "SECURITY.md", "docs/deploying.md", "docs/errors.md", "docs/faq.md", "docs/getting-started.md", "docs/guarantees.md", "docs/losing.md",
+	"docs/multilock.md", "docs/operations.md", "docs/options.md", "docs/owners.md", "docs/redisson.md", "docs/timeouts.md",
 }
 
 // TestExportedNamesAreForPrograms looks at each exported name of reentrant and multilock that another

@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestNames looks in the README for every option and every error of the code, and
-// in the code for every one in the README.
+// TestNames looks in the documents of options and of errors for every one of the code, and in the code for every one that
+// these documents and the README have.
 func TestNames(t *testing.T) {
-	readme := read(t, "README.md")
+	listed := read(t, "docs/options.md") + read(t, "docs/errors.md")
 	declared := make(map[string]bool)
 	var files []string
 	for _, dir := range []string{"reentrant", "multilock"} {
@@ -38,13 +38,13 @@ func TestNames(t *testing.T) {
 	}
 	interesting := regexp.MustCompile(`\b(With[A-Z]\w*|Err[A-Z]\w*|[A-Z]\w*Error)\b`)
 	for name := range declared {
-		if interesting.MatchString(name) && !regexp.MustCompile(`\b`+name+`\b`).MatchString(readme) {
-			t.Errorf("README.md does not mention %s", name)
+		if interesting.MatchString(name) && !regexp.MustCompile(`\b`+name+`\b`).MatchString(listed) {
+			t.Errorf("neither docs/options.md nor docs/errors.md mentions %s", name)
 		}
 	}
-	for _, name := range interesting.FindAllString(readme, -1) {
-		if !declared[name] && !strings.Contains(readme, "context."+name) {
-			t.Errorf("README.md mentions %s, which neither reentrant nor multilock has", name)
+	for _, name := range interesting.FindAllString(listed+read(t, "README.md"), -1) {
+		if !declared[name] {
+			t.Errorf("%s is mentioned, and neither reentrant nor multilock has it", name)
 		}
 	}
 }

@@ -27,10 +27,10 @@ const (
 	programTakes = 250 * time.Millisecond // about, left alone
 )
 
-// TestReadmeProgramLeavesNoLockOnSIGTERM runs the program of the README and stops it at random moments: before it has the
+// TestFirstProgramLeavesNoLockOnSIGTERM runs the first program of the documents and stops it at random moments: before it has the
 // lock, at work, during a release. When it has exited the lock is free.
-func TestReadmeProgramLeavesNoLockOnSIGTERM(t *testing.T) {
-	program := buildReadmeProgram(t)
+func TestFirstProgramLeavesNoLockOnSIGTERM(t *testing.T) {
+	program := buildFirstProgram(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	var all sync.WaitGroup
@@ -86,18 +86,18 @@ func terminated(program, addr string, after time.Duration) (out string, err erro
 	return said.String(), err
 }
 
-// buildReadmeProgram builds the only program in the README, with another address.
-func buildReadmeProgram(t *testing.T) string {
+// buildFirstProgram builds the only program in docs/getting-started.md, with another address.
+func buildFirstProgram(t *testing.T) string {
 	t.Helper()
 	var code string
 	for _, b := range blocks(t) {
-		if b.file == "README.md" && b.program() {
+		if b.file == "docs/getting-started.md" && b.program() {
 			code = b.source()
 		}
 	}
 	const addr = `"localhost:6379"`
 	if strings.Count(code, addr) != 1 || !strings.Contains(code, "signal.NotifyContext(") {
-		t.Fatalf("the README has no program for this test:\n%s", code)
+		t.Fatalf("docs/getting-started.md has no program for this test:\n%s", code)
 	}
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")

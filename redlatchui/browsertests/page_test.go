@@ -64,7 +64,7 @@ func TestPageOfOneLock(t *testing.T) {
 	page.rowSays("counter", "first")
 	page.do(chromedp.Click(chromedp.CSS("tr[data-name=counter] .name")))
 	page.is("document.querySelector('#one').open && location.hash === '#counter'")
-	page.is("document.querySelector('#one ol').innerText.includes('second')")
+	page.is("/second.* for [0-9.]+ s/.test(document.querySelector('#one ol').innerText)") // Redis has no key for that: the ticket says it
 	page.is("document.querySelector('#one pre').innerText.includes('HGETALL \"counter\"')")
 	waits(t, s, other.NewFairLock("counter"), "third", inLine(t, s, "counter", 2))
 	page.is("document.querySelectorAll('#one li').length === 2 && document.querySelector('#one li:last-child').innerText.includes('third')")

@@ -138,6 +138,8 @@ func TestDoctor(t *testing.T) {
 	r.want(69, "", "Give another address", "doctor", "--url", "redis://127.0.0.1:1")
 }
 
+func TestVersion(t *testing.T) { start(t).want(0, "redlatch version ", "", "--version") }
+
 // A user who may not look is told what is missing.
 func TestLookWithoutPermission(t *testing.T) {
 	r := start(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -46,6 +47,14 @@ func (a *app) complain(err error) {
 	}
 }
 
+// built is the version of the module that go install has built; "(devel)" of a work tree.
+func built() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "redlatch",
@@ -55,6 +64,7 @@ The locks are those of the Go library Redlatch and of Redisson in Java.
 
 Exit codes of run are the command's. Otherwise: 64 usage, 69 no Redis, 75 busy, 77 no permission,
 79 the lock was lost, 126 and 127 the command cannot be executed or found, 128+n ended by signal n.`,
+		Version:      built(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -30,7 +30,7 @@ func (a *app) uiCommand() *cobra.Command {
 		Long: `ui serves a page that shows who holds which lock and who waits, as it changes. It looks only; with --write it can free
 a lock, of which the name has to be typed.
 
-Whoever reaches the page sees the names of locks, hosts and owners. It listens on this machine alone unless --listen
+Everybody who reaches the page sees the names of locks, hosts and owners. It listens on this machine alone unless --listen
 says otherwise. With ` + uiPasswordEnv + ` in the environment it asks for that password; for --write beyond this machine it needs one.`,
 		Example: "  redlatch ui\n  REDLATCH_UI_PASSWORD=secret redlatch ui --listen :8080 --write",
 		Args:    cobra.NoArgs,
