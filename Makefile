@@ -94,7 +94,8 @@ browser: tools ## try the page of redlatchui in a browser without a screen; inst
 	go run -C redlatchui/browsertests $(STATICCHECK) ./...
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -timeout 5m ./...
 
-pictures: tools ## write the documents' pictures of the page anew, into docs/
+pictures: tools ## write the documents' pictures anew, into docs/: of a hold, a hand-off, a quorum, and of the page
+	go test -count=1 ./internal/pictures -write
 	@sh .ci/tools browser font
 	REDLATCH_REQUIRE_REDIS=1 go test -C redlatchui/browsertests -count=1 -run TestPictures ./... -pictures "$$PWD/docs"
 

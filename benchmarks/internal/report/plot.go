@@ -101,6 +101,7 @@ func rates(title string, rows []bench.Row) (*plot.Plot, error) {
 	}
 	p.Add(figures)
 	p.NominalY(names(rows)...)
+	p.Y.Padding = 5 * vg.Millimeter // a reader without this font may see wider letters: the bars would cut the names off
 	align(p, rows)
 	p.X.Max *= 1.15 // for the figure at the longest bar
 	return p, nil
