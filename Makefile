@@ -10,8 +10,8 @@ APIDIFF = golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 # with the one that is installed; releases tries the other.
 RELEASES = go1.26.8 go1.27.0
 
-# The adapters: a directory each.
-ADAPTERS = adapters/*/
+# The adapters: a directory each. The example for asynq takes as long to compile as they do.
+ADAPTERS = adapters/*/ examples/asynqscheduler/
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -60,6 +60,9 @@ lint: ## check the format (gofmt), go.mod of all modules, vet, staticcheck
 
 chaos: tools ## torment clients and server at random for a minute: CHAOS='-for 1h -seed 42'
 	REDLATCH_REQUIRE_REDIS=1 go test ./internal/chaos -run '^TestChaos$$' -count=1 -timeout 0 -v -for 60s $(CHAOS)
+
+leaders: tools ## torment three processes that campaign to lead, for a minute; by hand: LEADERS='-for 1h -seed 42'
+	REDLATCH_REQUIRE_REDIS=1 go test ./leader -run '^TestStorm$$' -count=1 -timeout 0 -v -for 60s $(LEADERS)
 
 torture: tools ## four long torments, about five minutes: processes, names, waiters, quorum: TORTURE='-run Quorum'
 	REDLATCH_REQUIRE_REDIS=1 go test ./internal/torture -tags torture -count=1 -timeout 15m -v $(TORTURE)
@@ -110,7 +113,7 @@ otel: tools ## vet, staticcheck and test the metrics and traces of redlatchotel,
 	go test -C redlatchotel/grafana -count=1 -timeout 2m ./...
 
 # One module after the other: their nodes tick by the wall clock, which a machine that is too busy is late for.
-adapters: tools ## vet, staticcheck and test the adapters, each a module of its own: ADAPTERS='adapters/gocron'
+adapters: tools ## vet, staticcheck and test the adapters and the example for asynq, each a module of its own: ADAPTERS='adapters/gocron'
 	@for module in $(ADAPTERS); do echo "== $$module"; \
 	  go mod tidy -C $$module -diff && go vet -C $$module ./... && go run -C $$module $(STATICCHECK) ./... && \
 	  REDLATCH_REQUIRE_REDIS=1 go test -C $$module -race -count=1 -timeout 3m ./... || exit 1; \
@@ -168,6 +171,7 @@ examples: ## run every example, each with a Redis of its own
 	@for program in $$(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./examples/...); do \
 	  echo "== $$program"; REDIS_URL= go run "$$program" || exit 1; done
 	REDIS_URL= go run -C examples/hourlyjob/cron .
+	REDIS_URL= go run -C examples/asynqscheduler .
 
 why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 	REDIS_URL= go run ./examples/ladder -svg docs/why
@@ -175,4 +179,4 @@ why: ## climb the ladder of locks and draw the pictures of docs/why.md again
 tools: ## install what the tests need and is missing: redis-server, a C compiler
 	@sh .ci/tools
 
-.PHONY: adapters browser consumer fencing pictures command otel release dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools
+.PHONY: adapters browser consumer fencing leaders pictures command otel release dist help test interop spec lint chaos torture mutants smoke bench compare tables cover examples why releases tools

@@ -14,8 +14,12 @@
 // process runs.
 //
 // What a leader that was stopped can still do: a process may stand still between its look at IsLeader and its write
-// (SIGSTOP, a long pause, a suspended machine). It finishes that write when it goes on, though another one leads by then.
-// Only the resource can refuse it, by the fencing token ([reentrant.WithFencing], [Term.Token]).
+// (SIGSTOP, a long pause, a suspended machine). It finishes that write when it goes on, though another one leads by then:
+// its first instruction runs before it looks, and before a ctx can end. Only the resource can refuse the write, by the
+// fencing token ([reentrant.WithFencing], [Term.Token]).
+//
+// After a failover that forgot the lock another process may lead beside the old leader. The old leader is told at the next
+// renewal that the new master answers, and when its lease is over at the latest.
 //
 // # States
 //

@@ -22,16 +22,21 @@ type Election struct {
 	term  *Term // nil unless this process was elected and has not resigned; guarded by mu
 }
 
-// New returns an Election. The lock may be of any kind, and have a prefix, fencing and a limit ([reentrant.Lock.With]). Nothing
-// is sent.
+// New returns an Election. The lock may be plain, fair, or the writing side of a read-write lock, and have a prefix, fencing,
+// a limit and a fixed lease ([reentrant.Lock.With]). Nothing is sent.
 func New(lock *reentrant.Lock) *Election { return &Election{lock: lock} }
 
 // Campaign waits until this process leads, and returns the term. ctx is the term's as well: when it ends, so does the term's
 // ctx, and Resign gives up the lock.
 //
-// The error is [ErrCampaigning] if the Election is in use, or the error of [reentrant.Lock.Acquire]. A term that was lost is over:
-// Campaign begins another one.
+// The error is [ErrCampaigning] if a campaign is under way, or a term that is neither lost nor resigned. It is
+// [reentrant.ErrInvalidOption] for the reading side of a lock, which would elect everybody. Otherwise it is the error of
+// [reentrant.Lock.Acquire]. A term whose ctx has ended with [reentrant.ErrLost] is over: Campaign begins another one. IsLeader
+// may be false a moment before that ctx ends.
 func (e *Election) Campaign(ctx context.Context) (*Term, error) {
+	if e.lock.Reads() {
+		return nil, fmt.Errorf("%w: many have the reading side of %q, none leads by it", reentrant.ErrInvalidOption, e.lock.Name())
+	}
 	if !e.begin() {
 		return nil, fmt.Errorf("%w: %q", ErrCampaigning, e.lock.Name())
 	}
@@ -67,7 +72,8 @@ func (e *Election) settle(elected *Term) {
 }
 
 // IsLeader reports whether this process leads now. It asks nobody, and is false at the first look after the lease has passed.
-// A true answer is as old as the time since: see the package's comment.
+// A true answer is as old as the time since: see the package's comment. After a false one it may be true again in the same term,
+// if Redis had confirmed a renewal in time and this process was too busy to note it. The end of the term's ctx is final.
 func (e *Election) IsLeader() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

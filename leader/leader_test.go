@@ -13,7 +13,7 @@ import (
 	"github.com/redlatch/redlatch/reentrant"
 )
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +188,9 @@ func TestRunGivesUp(t *testing.T) {
 		never := func(context.Context) error { t.Error("led"); return nil }
 		if err := leader.Run(t.Context(), c.NewLock("{"), never); !errors.Is(err, reentrant.ErrInvalidName) {
 			t.Errorf("a bad name: %v", err)
+		}
+		if err := leader.Run(t.Context(), c.NewLock("l").With(reentrant.WithFixedLease(-1)), never); !errors.Is(err, reentrant.ErrInvalidLease) {
+			t.Errorf("a bad lease: %v", err)
 		}
 		release := r.HoldByAnother("busy")
 		defer release()

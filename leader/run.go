@@ -17,16 +17,19 @@ const (
 
 // Run campaigns for the lock, and calls lead while this process leads. It returns when lead does, or when ctx ends.
 //
-//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with the resignation's.
-//   - The lock is lost: lead's ctx ends. When lead has returned, Run campaigns again.
-//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error, or ctx's if nobody led.
+//   - lead returns before its ctx ends: Run resigns, and returns lead's error, joined with the resignation's. The latter is
+//     [reentrant.ErrLost] if only the resignation has found the loss. Run does not call lead again then.
+//   - The lock is lost: lead's ctx ends. When lead has returned, Run drops its error and campaigns again.
+//   - ctx ends: lead's ctx ends with it. Run waits for lead, resigns, and returns lead's error, joined with the resignation's.
+//     It returns ctx's error if nobody led.
 //   - lead panics: Run resigns, and the panic goes on.
 //   - A campaign fails, because Redis does not answer or refuses: Run tries again after a pause of 100 ms to 5 s, until ctx ends.
 //
-// An error that another try cannot mend ends Run: [reentrant.ErrClosed], ErrInvalidName, ErrInvalidOwner, ErrForeignKey,
-// ErrPermission, and [reentrant.ErrBusy] of a lock with a limit for its wait.
+// An error that another try cannot mend ends Run: [reentrant.ErrClosed], ErrInvalidName, ErrInvalidOwner, ErrInvalidLease,
+// ErrInvalidOption, ErrForeignKey and ErrPermission. So does [reentrant.ErrBusy] of a lock with a limit for its wait.
 //
-// lead has to return soon after its ctx has ended: another process may lead by then.
+// lead has to return soon after its ctx has ended: another process may lead by then. A campaign that follows a loss does not
+// wait. So a lock that ends its terms by itself ([reentrant.WithFixedLease], [reentrant.WithMaxHold]) is campaigned for at once.
 func Run(ctx context.Context, lock *reentrant.Lock, lead func(ctx context.Context) error) error {
 	e := New(lock)
 	for failures := 0; ; {
@@ -34,7 +37,7 @@ func Run(ctx context.Context, lock *reentrant.Lock, lead func(ctx context.Contex
 		switch {
 		case err == nil:
 			failures = 0
-			if again, err := e.serve(term, lead); !again {
+			if again, err := e.serve(ctx, term, lead); !again {
 				return err
 			}
 		case ctx.Err() != nil, final(err):
@@ -48,22 +51,27 @@ func Run(ctx context.Context, lock *reentrant.Lock, lead func(ctx context.Contex
 	}
 }
 
-// serve calls lead for a term, and resigns. again is true if the lead was lost.
-func (e *Election) serve(term *Term, lead func(context.Context) error) (again bool, err error) {
-	defer func() {
+// serve calls lead for a term, and resigns. again is true if the term had ended when lead returned, and ctx had not. What the
+// resignation finds does not count: lead was through by then, and must not be called a second time.
+func (e *Election) serve(ctx context.Context, term *Term, lead func(context.Context) error) (again bool, err error) {
+	defer func() { // also if lead panics
 		resigned := e.Resign(term.Context()) // the release does not end with it
-		if again = term.lost() || errors.Is(resigned, reentrant.ErrLost); again {
+		if again {
 			err = nil
 			return
 		}
 		err = errors.Join(err, resigned)
 	}()
-	return false, lead(term.Context())
+	err = lead(term.Context())
+	return term.Context().Err() != nil && ctx.Err() == nil, err
 }
 
 // final reports whether another try cannot mend an error.
 func final(err error) bool {
-	for _, target := range []error{reentrant.ErrClosed, reentrant.ErrInvalidName, reentrant.ErrInvalidOwner, reentrant.ErrForeignKey, reentrant.ErrPermission, reentrant.ErrBusy} {
+	for _, target := range []error{
+		reentrant.ErrClosed, reentrant.ErrInvalidName, reentrant.ErrInvalidOwner, reentrant.ErrInvalidLease, reentrant.ErrInvalidOption,
+		reentrant.ErrForeignKey, reentrant.ErrPermission, reentrant.ErrBusy,
+	} {
 		if errors.Is(err, target) {
 			return true
 		}

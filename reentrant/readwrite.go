@@ -63,6 +63,9 @@ func (l *ReadWriteLock) Read() *Lock { return l.read }
 // [ErrNotAcquired], too.
 func (l *ReadWriteLock) Write() *Lock { return l.write }
 
+// Reads reports whether the lock is the reading side of a [ReadWriteLock], which many owners have together.
+func (l *Lock) Reads() bool { return l.mode == lockstate.Shared }
+
 // Lock is Write().Lock.
 func (l *ReadWriteLock) Lock(ctx context.Context) error { return l.write.Lock(ctx) }
 

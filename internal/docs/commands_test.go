@@ -11,7 +11,7 @@ import (
 
 // byHand are the make targets that CI does not run, since they take long or are for
 // people. The others have to be in .ci/run or needed by one that is.
-var byHand = map[string]bool{"adapters": true, "api": true, "bench": true, "browser": true, "compare": true, "consumer": true, "cover": true, "dist": true, "examples": true, "fencing": true, "help": true, "otel": true, "pictures": true, "release": true, "tables": true, "torture": true, "why": true}
+var byHand = map[string]bool{"adapters": true, "api": true, "bench": true, "browser": true, "compare": true, "consumer": true, "cover": true, "dist": true, "examples": true, "fencing": true, "help": true, "leaders": true, "otel": true, "pictures": true, "release": true, "tables": true, "torture": true, "why": true}
 
 var (
 	shellFence = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
@@ -105,6 +105,10 @@ func checkGo(t *testing.T, doc string, words []string) {
 			}
 		}
 	case "get":
+		if len(words) < 2 {
+			t.Errorf("%s: go get names no package", doc)
+			return
+		}
 		// A package, not the module: go get notes the checksums of what it needs.
 		module, _, _ := strings.Cut(strings.TrimPrefix(read(t, "go.mod"), "module "), "\n")
 		dir, within := strings.CutPrefix(words[1], module+"/")
@@ -112,7 +116,7 @@ func checkGo(t *testing.T, doc string, words []string) {
 			t.Errorf("%s: go get %s is no package of this module", doc, words[1])
 		}
 	case "install":
-		if words[1] != "-C" || words[3] != "." {
+		if len(words) < 4 || words[1] != "-C" || words[3] != "." {
 			t.Errorf("%s: go %s installs no module of ours", doc, strings.Join(words, " "))
 			return
 		}

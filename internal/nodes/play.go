@@ -88,3 +88,35 @@ func TakesOver(t testing.TB, s Spec) {
 		t.Errorf("the job went on %v after the kill, with a lease of %v", took, s.Lease)
 	}
 }
+
+// GoesOn kills the node that runs the job at each tick, and wants that one other node goes on when the lease has ended. No second
+// has two runs.
+func GoesOn(t testing.TB, s Spec) {
+	t.Helper()
+	f := start(t, s)
+	before := f.next()
+	leader := before.Node
+	f.kill(leader)
+	killed := time.Now()
+	for runs := 0; runs < 3; {
+		r := f.next()
+		if r.Node == leader && runs == 0 && r.Began.Before(killed) {
+			before = r // it was told, and not read
+			continue
+		}
+		if second(r) == second(before) {
+			t.Errorf("%s ran the job at %s, and %s at %s",
+				before.Node, before.Began.Format("05.000"), r.Node, r.Began.Format("05.000"))
+		}
+		switch took := r.Began.Sub(killed); {
+		case runs > 0 && r.Node != before.Node:
+			t.Errorf("%s runs the job, and %s did before", r.Node, before.Node)
+		case runs == 0 && took > s.Lease+2*time.Second: // the second to the next tick, and one more for a busy machine
+			t.Errorf("the job went on %v after the kill, with a lease of %v", took, s.Lease)
+		case runs == 0:
+			t.Logf("%s ran the job %v after the kill", r.Node, took.Round(time.Millisecond))
+		}
+		before = r
+		runs++
+	}
+}
