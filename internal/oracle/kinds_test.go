@@ -149,6 +149,13 @@ func (s *story) waits(owner string, call, lined, from, until float64) (acquire *
 	return acquire
 }
 
+// unanswered is a call that ended without an answer.
+func (s *story) unanswered(owner string, call, until float64, lease time.Duration) {
+	s.h.Ops = append(s.h.Ops, history.Op{
+		Kind: history.Acquire, Lock: "l", Owner: owner, Outcome: history.Unknown, Call: ms(call), Return: ms(until), Lease: lease,
+	})
+}
+
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	inTurn := func(s *story) {
@@ -201,6 +208,21 @@ func TestOrder(t *testing.T) {
 		}, 0},
 		{"overtaken by an owner whose lost lease is over", func(s *story) {
 			s.lost("b", 900, 912, 0).Lease = 30 * time.Millisecond
+			s.waits("a", 1005, 1010, 1050, 1060)
+			s.waits("b", 1015, 0, 1016, 1020)
+		}, 1},
+		{"overtaken by an owner whose call before had no answer", func(s *story) {
+			s.unanswered("b", 1000, 1013, 30*time.Millisecond)
+			s.waits("a", 1005, 1010, 1050, 1060)
+			s.waits("b", 1015, 0, 1016, 1020)
+		}, 0},
+		{"overtaken by an owner whose call without an answer came later", func(s *story) {
+			s.unanswered("b", 1012, 1013, 30*time.Millisecond)
+			s.waits("a", 1005, 1010, 1050, 1060)
+			s.waits("b", 1015, 0, 1016, 1020)
+		}, 1},
+		{"overtaken by an owner whose call without an answer was long ago", func(s *story) {
+			s.unanswered("b", 900, 913, 30*time.Millisecond)
 			s.waits("a", 1005, 1010, 1050, 1060)
 			s.waits("b", 1015, 0, 1016, 1020)
 		}, 1},

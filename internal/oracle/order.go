@@ -37,11 +37,41 @@ func Order(h history.History) (found []Violation) {
 			lined[op.Lock][op.Field] = op.Return
 		}
 	}
-	grants := holds(h.Ops)
+	grants, asked := holds(h.Ops), unanswered(h.Ops)
 	inOrder(lined, func(lock string, since map[string]history.Instant) {
-		found = append(found, outOfOrder(h.Faults, lock, firstHolds(grants[lock]), since)...)
+		first := firstHolds(grants[lock])
+		for _, x := range first {
+			x.call = asked.began(x)
+		}
+		found = append(found, outOfOrder(h.Faults, lock, first, since)...)
 	})
 	return found
+}
+
+// calls are acquisitions that ended without an answer, by lock and owner.
+type calls map[[2]string][]history.Op
+
+func unanswered(ops []history.Op) calls {
+	found := make(calls)
+	for _, op := range ops {
+		if op.Kind == history.Acquire && op.Outcome == history.Unknown {
+			of := [2]string{op.Lock, op.Owner}
+			found[of] = append(found[of], op)
+		}
+	}
+	return found
+}
+
+// began is since when the owner of a hold has asked for it. A call that ended without an answer may have been granted the
+// lock, for a lease at the most, and the owner's next call finds that grant: it has the place of the earlier one.
+func (c calls) began(x *hold) (at history.Instant) {
+	at = x.call
+	for _, op := range slices.Backward(c[[2]string{x.lock, x.owner}]) { // they are in the order of their calls
+		if op.Call < at && op.Return.Add(op.Lease) >= at {
+			at = op.Call
+		}
+	}
+	return at
 }
 
 // outOfOrder walks the holds in the order of their grants. The latest call among those before a hold decides: if even that
