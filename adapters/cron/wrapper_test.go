@@ -113,7 +113,12 @@ func TestLoss(t *testing.T) {
 		if freed, err := other.ForceUnlock(ctx); err != nil || !freed {
 			t.Errorf("forced open: %t, %v", freed, err)
 		}
-		<-ctx.Done() // by a renewal
+		select {
+		case <-ctx.Done(): // by a renewal
+		case <-time.After(10 * time.Second):
+			t.Error("no renewal has noticed the loss for ten seconds")
+			return
+		}
 		if cause := context.Cause(ctx); !errors.Is(cause, reentrant.ErrLost) {
 			t.Errorf("the ctx ends with %v", cause)
 		}

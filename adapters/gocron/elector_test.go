@@ -70,7 +70,11 @@ func TestElectorLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-ctx.Done() // by a renewal
+	select {
+	case <-ctx.Done(): // by a renewal
+	case <-time.After(10 * time.Second):
+		t.Fatal("no renewal has noticed the loss for ten seconds")
+	}
 	if cause := context.Cause(ctx); !errors.Is(cause, reentrant.ErrLost) {
 		t.Errorf("its ctx ends with %v", cause)
 	}

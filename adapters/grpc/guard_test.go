@@ -91,7 +91,12 @@ func TestLost(t *testing.T) {
 				if _, err := s.locks.NewLock("order:42").ForceUnlock(context.WithoutCancel(ctx)); err != nil {
 					t.Error(err)
 				}
-				<-ctx.Done() // by a renewal
+				select {
+				case <-ctx.Done(): // by a renewal
+				case <-time.After(10 * time.Second):
+					t.Error("no renewal has noticed the loss for ten seconds")
+					return nil
+				}
 				if cause := context.Cause(ctx); !errors.Is(cause, reentrant.ErrLost) {
 					t.Errorf("the ctx ended with %v", cause)
 				}

@@ -16,7 +16,7 @@ func TestModulesOfPrograms(t *testing.T) {
 		"github.com/cespare/xxhash/v2", "go.uber.org/atomic", "golang.org/x/sys", // by go-redis
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}",
-		"./reentrant", "./multilock", "./redlatchui")
+		"./reentrant", "./multilock", "./leader", "./httpguard", "./redlatchui")
 	list.Dir, list.Stderr = root, os.Stderr
 	out, err := list.Output()
 	if err != nil {
