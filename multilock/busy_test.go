@@ -104,7 +104,7 @@ func TestBusyIsWhatTryLockSays(t *testing.T) {
 						continue // one attempt is over before
 					}
 					busy := s.busy && how != "cancellation"
-					try := func(f func(ctx context.Context, l *multilock.MultiLock)) {
+					try := func(t *testing.T, f func(ctx context.Context, l *multilock.MultiLock)) {
 						inVirtualTime(t, 4, func(t *testing.T, v *virtual) {
 							mine := v.process()
 							undo := s.set(t, v, mine)
@@ -116,8 +116,9 @@ func TestBusyIsWhatTryLockSays(t *testing.T) {
 						})
 					}
 					t.Run(fmt.Sprint(kind, ", ", s.name, ", ", how, " ", wait), func(t *testing.T) {
-						try(func(ctx context.Context, l *multilock.MultiLock) { acquireSays(t, ctx, l, wait, busy) })
-						try(func(ctx context.Context, l *multilock.MultiLock) { tryLockSays(t, ctx, l, wait, busy, how == "limit") })
+						t.Parallel() // with bubbles alone: the tests on servers begin when this one has ended
+						try(t, func(ctx context.Context, l *multilock.MultiLock) { acquireSays(t, ctx, l, wait, busy) })
+						try(t, func(ctx context.Context, l *multilock.MultiLock) { tryLockSays(t, ctx, l, wait, busy, how == "limit") })
 					})
 				}
 			}

@@ -202,7 +202,10 @@ func TestGrantedInPlainTraffic(t *testing.T) {
 		{n: 2, hold: 8 * ms, nested: true},
 		{n: 2, hold: 20 * ms, limited: true},
 	} {
-		t.Run(s.String(), func(t *testing.T) { s.run(t) })
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel() // with bubbles alone: the tests on servers begin when this one has ended
+			s.run(t)
+		})
 	}
 }
 
