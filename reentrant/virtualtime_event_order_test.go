@@ -148,6 +148,7 @@ func TestTimeEventOfAnUnconfirmedRelease(t *testing.T) {
 
 // Whatever calls come, and whatever Redis does, a gauge made from events is the number of holds.
 func TestTimeGaugeOfEvents(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			v.onCommand(nil)

@@ -84,6 +84,7 @@ func TestTimeFairLeasesRunOutInOrder(t *testing.T) {
 
 // Redisson's testMultipleLocks: 500 wait, each holds the lock for a while.
 func TestTimeFairMany(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		const waiters, each = 500, 200 * time.Millisecond
 		clients := make([]*reentrant.Client, 10)
@@ -118,6 +119,7 @@ func TestTimeFairMany(t *testing.T) {
 // The scores of those who wait do not drift, however many are granted the lock, give up or come: Redisson drops nobody
 // who is alive, and a dead one in time.
 func TestTimeFairScoresDoNotDrift(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		clients := []*reentrant.Client{v.client(), v.client()}
 		ctx, cancel := context.WithCancel(v.ctx)
@@ -412,6 +414,7 @@ func TestTimeFairBesideRedisson(t *testing.T) {
 // Calls with limits and cancellations of several Clients, with holds that are released, lost, or run out, get the lock in the
 // order in which they came.
 func TestTimeFairRandom(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		inVirtualTime(t, func(t *testing.T, v *virtual) {
 			r := rand.New(rand.NewPCG(seed, 1))

@@ -18,6 +18,7 @@ import (
 // Every connection in the pool is forgotten by a NAT while the lock is held, and new ones work:
 // the lock is kept, whatever the lease and the timeouts are and however many connections were idle.
 func TestFault63HalfOpenPoolKeepsTheLock(t *testing.T) {
+	t.Parallel()
 	type setting struct {
 		lease time.Duration
 		idle  int

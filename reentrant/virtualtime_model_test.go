@@ -115,6 +115,7 @@ type modelGrip struct {
 }
 
 func TestTimeModel(t *testing.T) {
+	t.Parallel()
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		// The deadline of the test is in real time and not to be asked for here.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

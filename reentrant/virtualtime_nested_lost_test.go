@@ -218,6 +218,7 @@ func TestTimeBehindNestedLockAfterAKnownLoss(t *testing.T) {
 // All that one Client has renewed may be lost at once, and fixed leases that run out meanwhile, any number of them,
 // make it forget none of that.
 func TestTimeManyLossesAreRemembered(t *testing.T) {
+	t.Parallel()
 	const many = 1500
 	inVirtualTime(t, func(t *testing.T, v *virtual) {
 		c := v.client()

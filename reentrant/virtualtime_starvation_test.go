@@ -77,6 +77,7 @@ func fairSide(c *reentrant.Client) *reentrant.Lock  { return c.NewFairLock("l") 
 // A write waits for the reads that have begun, and for reads that join a lease before its Client hears of the write: 10 ms
 // later at the most, however many Clients keep reading.
 func TestTimeWriteWaitsForReadsThatHaveBegun(t *testing.T) {
+	t.Parallel()
 	onEveryHold(t, func(t *testing.T, s starving) {
 		stop := s.crowds(readSide)
 		longest := s.longest(writeSide(s.client()), 20)
@@ -89,6 +90,7 @@ func TestTimeWriteWaitsForReadsThatHaveBegun(t *testing.T) {
 
 // A read waits for the write that has begun, however many Clients keep writing.
 func TestTimeReadWaitsForOneWrite(t *testing.T) {
+	t.Parallel()
 	onEveryHold(t, func(t *testing.T, s starving) {
 		stop := s.crowds(writeSide)
 		longest := s.longest(readSide(s.client()), 20)
@@ -101,6 +103,7 @@ func TestTimeReadWaitsForOneWrite(t *testing.T) {
 
 // Among n callers of a fair lock that come back at once, a call waits for n-1 holds.
 func TestTimeFairWaitsForOneHoldOfEach(t *testing.T) {
+	t.Parallel()
 	onEveryHold(t, func(t *testing.T, s starving) {
 		stop := s.crowds(fairSide)
 		longest := s.longest(fairSide(s.client()), 4)

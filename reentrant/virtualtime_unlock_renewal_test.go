@@ -18,6 +18,7 @@ import (
 // late. Nothing is extended that is not held, and no hold is told of a loss that an earlier
 // one's renewal found.
 func TestFault46UnlockRacesRenewal(t *testing.T) {
+	t.Parallel()
 	const locks = 100
 	rounds := 100
 	if testing.Short() {
