@@ -108,6 +108,15 @@ func wantLost(r worker.Report) error {
 // past their lease wherever they are. Of what the fenced register took nothing is lost.
 func TestFault06StoppedAnywhere(t *testing.T) {
 	t.Parallel()
+	for _, kind := range []string{"plain", "write", "fair"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			stoppedAnywhere(t, kind)
+		})
+	}
+}
+
+func stoppedAnywhere(t *testing.T, kind string) {
 	const each, stops = 100, 3
 	seed := uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 6))
@@ -115,7 +124,7 @@ func TestFault06StoppedAnywhere(t *testing.T) {
 	var workers []*worker.Worker
 	for range 3 {
 		workers = append(workers, worker.Start(t, worker.Spec{
-			Redis: s.Addr(), Register: reg.URL(), Lock: "l", Lease: pausedLease / 2,
+			Redis: s.Addr(), Register: reg.URL(), Lock: "l", Kind: kind, Lease: pausedLease / 2,
 		}))
 	}
 	for _, w := range workers {

@@ -53,7 +53,7 @@ func serve(text string) error {
 	}
 	// The process ends here: what it holds it leaves to the lease, as one that crashes.
 	c := &caller{
-		lock: client.NewLock(spec.Lock, reentrant.WithFencing()),
+		lock: spec.lock(client),
 		ctx:  reentrant.WithOwner(context.Background(), "worker"),
 		http: register.Client{URL: spec.Register},
 	}
@@ -179,5 +179,16 @@ func (c *caller) increase(r *Report) {
 		r.Losses++
 	case err != nil:
 		r.failed(err)
+	}
+}
+
+func (s Spec) lock(client *reentrant.Client) *reentrant.Lock {
+	switch s.Kind {
+	case "fair":
+		return client.NewFairLock(s.Lock, reentrant.WithFencing())
+	case "write":
+		return client.NewReadWriteLock(s.Lock, reentrant.WithFencing()).Write()
+	default:
+		return client.NewLock(s.Lock, reentrant.WithFencing())
 	}
 }

@@ -14,6 +14,7 @@ type Spec struct {
 	Redis    string        // address
 	Register string        // URL of a register.Server; may be empty if nothing is to be read
 	Lock     string        // name; it has fencing
+	Kind     string        // of the lock: plain, fair or write; empty: plain
 	Lease    time.Duration // which the watchdog renews
 	Busy     int           // goroutines that compute without pause; if there are any, they and the worker have one thread
 }
