@@ -78,7 +78,7 @@ func output(t *testing.T, dir string, env []string, name string, args ...string)
 func TestConsumers(t *testing.T) {
 	fresh := consumers(t)
 	for _, dir := range []string{
-		"reentrant", "multilock", "leader", "httpguard", "redlatchui", "redlatchotel",
+		"reentrant", "multilock", "leader", "httpguard", "redlatchtest", "redlatchui", "redlatchotel",
 		"adapters/certmagic", "adapters/cron", "adapters/gocron", "adapters/goose", "adapters/grpc",
 	} {
 		t.Run(strings.ReplaceAll(dir, "/", "-"), func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestConsumers(t *testing.T) {
 			c.has(t, filepath.Join("../..", dir, "*example*_test.go"))
 			c.run(t, "go", "get", mainPath+"/"+dir+"@"+version)
 			c.run(t, "go", "mod", "tidy")
-			c.run(t, "go", "test", "-count=1", "-run", "^Example", ".")
+			c.run(t, "go", "test", "-count=1", "-run", "^(Test)?Example", ".")
 			if mod, err := os.ReadFile(filepath.Join(c.dir, "go.mod")); err != nil || strings.Contains(string(mod), "replace") {
 				t.Errorf("%s, %v", mod, err)
 			}
