@@ -119,6 +119,7 @@ func TestFault06StoppedAnywhere(t *testing.T) {
 func stoppedAnywhere(t *testing.T, kind string) {
 	const each, stops = 100, 3
 	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 6))
 	s, reg := redistest.Start(t), register.Start(t)
 	var workers []*worker.Worker
@@ -147,21 +148,27 @@ func stoppedAnywhere(t *testing.T, kind string) {
 			w.Continue()
 		}
 	}
+	nothingLost(t, workers, reg, each)
+	locktest.TidyWithin(t, s, 10*time.Second, "l") // the last holder's lease at most
+}
+
+// nothingLost compares what the workers were told with what the register has.
+func nothingLost(t *testing.T, workers []*worker.Worker, reg *register.Server, each int) {
+	t.Helper()
 	accepted, refused, losses := 0, 0, 0
 	for _, w := range workers {
 		r := w.Report()
 		if r.Err != "" {
-			t.Errorf("seed %d: %+v", seed, r)
+			t.Errorf("%+v", r)
 		}
 		accepted, refused, losses = accepted+r.Accepted, refused+r.Turned, losses+r.Losses
 	}
 	plain, fenced := reg.Plain(), reg.Fenced()
-	t.Logf("seed %d: %d accepted, %d refused, %d holds lost; the plain register lost %d", seed, accepted, refused, losses, plain.Lost())
+	t.Logf("%d accepted, %d refused, %d holds lost; the plain register lost %d", accepted, refused, losses, plain.Lost())
 	if fenced.Lost() != 0 || fenced.Value != accepted {
-		t.Errorf("seed %d: of %d updates %d are lost: %+v", seed, accepted, accepted-fenced.Value, fenced)
+		t.Errorf("of %d updates %d are lost: %+v", accepted, accepted-fenced.Value, fenced)
 	}
 	if len(workers)*each-accepted > losses {
-		t.Errorf("seed %d: %d increments were not made, and only %d holds lost", seed, len(workers)*each-accepted, losses)
+		t.Errorf("%d increments were not made, and only %d holds lost", len(workers)*each-accepted, losses)
 	}
-	locktest.TidyWithin(t, s, 10*time.Second, "l") // the last holder's lease at most
 }
