@@ -120,6 +120,7 @@ func cancelAtStep(t *testing.T, k locktest.Kind, step kindStep) {
 	}
 	r.goOn()
 	end()
+	redistest.Eventually(t, 5*time.Second, "nobody is in the line", func() bool { return locktest.Fair.Waiting(t, r.Server, "l") == 0 })
 	locktest.TidyWithin(t, r.Server, 5*time.Second, "l")
 	r.wantFree(t, "when all have gone")
 	locktest.CloseQuickly(t, r.c) // waits for what is still on its way

@@ -196,9 +196,9 @@ func expireIn(t *testing.T, limit time.Duration, release func(ctx context.Contex
 }
 
 func expire(t *testing.T, at func() bool, limit time.Duration, release func(ctx context.Context) error) (late time.Duration, err error) {
+	began := time.Now() // before the deadline's own clock starts
 	ctx, cancel := context.WithTimeout(owner(t.Context(), "me"), limit)
 	defer cancel()
-	began := time.Now()
 	done := make(chan error, 1)
 	go func() { done <- release(ctx) }()
 	redistest.Eventually(t, 10*time.Second, "the call is at its step", at)
